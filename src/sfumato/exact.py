@@ -1,0 +1,71 @@
+"""Exact numbers: what a user types becomes a fraction once, and stays one.
+
+Budgets are added, split and compared for years; in binary floating point ten times 0.1 is not 1. A float is therefore read
+as the decimal number that prints it (0.1 is 1/10), never as its binary expansion.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+
+from sfumato.errors import InvalidInput
+
+Number = int | float | str | Fraction | Decimal
+
+
+def fraction(value: Number, name: str) -> Fraction:
+    """The exact value of a finite number, or a clear refusal that names the parameter."""
+    if isinstance(value, bool):
+        raise InvalidInput(f"{name}={value!r} is not a number.")
+    if isinstance(value, Rational):  # int, Fraction and NumPy integers
+        return Fraction(int(value.numerator), int(value.denominator))
+    try:
+        if isinstance(value, Decimal):
+            return Fraction(value)
+        if isinstance(value, str):
+            return Fraction(value.strip())
+        if isinstance(value, Real):
+            return Fraction(repr(float(value)))
+    except (ValueError, OverflowError, ZeroDivisionError):
+        pass
+    raise InvalidInput(f"{name}={value!r} is not a finite number.")
+
+
+def positive_fraction(value: Number, name: str) -> Fraction:
+    """The exact value of a finite number above zero."""
+    result = fraction(value, name)
+    if result <= 0:
+        raise InvalidInput(f"{name}={value!r} must be greater than zero. Nothing was drawn or recorded.")
+    return result
+
+
+def positive_int(value: object, name: str) -> int:
+    """A whole number of at least one."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise InvalidInput(f"{name}={value!r} must be a whole number of at least 1.")
+    return int(value)
+
+
+def finite_float(value: object, name: str) -> float:
+    """A finite double."""
+    if not isinstance(value, (Real, Decimal)) or isinstance(value, bool) or not math.isfinite(value):
+        raise InvalidInput(f"{name}={value!r} is not a finite number.")
+    return float(value)
+
+
+def text(value: Fraction) -> str:
+    """A fraction as people write it: 0.3 where the decimal is short, 1/3 where it is not."""
+    denominator = value.denominator
+    for prime in (2, 5):
+        while denominator % prime == 0:
+            denominator //= prime
+    if denominator == 1:
+        decimal = f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
+        if len(decimal) <= 12:
+            return decimal
+    if value.denominator <= 1000:
+        return f"{value.numerator}/{value.denominator}"
+    return f"{float(value):.6g}"
