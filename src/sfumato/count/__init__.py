@@ -1,0 +1,22 @@
+"""Records to counts, on the engine that holds them: the last step that sees records.
+
+    counts       Counts, what counting hands on, and CountReport, for the operator's eyes
+    tally        one number for each cell; raw points
+    inputs       files, frames, tables and relations, all seen as one Narwhals frame
+    columns      which column feeds which axis, and whether it can
+    expression   the cell of a record as one expression for every engine
+    native       counting inside the engine of the frame
+    stream       counting here, batch by batch, in memory that does not grow
+    reservoir    at most m records an entity, chosen without looking at them
+    run          `count`, which puts these together
+
+No engine is imported before it is needed.
+"""
+
+from __future__ import annotations
+
+from sfumato.count.counts import CountReport, Counts
+from sfumato.count.run import count
+from sfumato.count.tally import count_points
+
+__all__ = ["CountReport", "Counts", "count", "count_points"]

@@ -1,0 +1,110 @@
+"""Files, frames, tables and relations, all seen as one Narwhals frame.
+
+Only the engine that holds the data is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InvalidInput, SfumatoError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
+
+_KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
+_COMPRESSED = (".gz", ".zst")
+
+
+def open_frame(data: Any) -> Frame:
+    """The data as a Narwhals frame, nothing read yet.
+
+    Files become a DuckDB relation, and so does an Arrow stream.
+    """
+    import narwhals as nw
+
+    if isinstance(data, (str, Path)):
+        return read_files([data])
+    if isinstance(data, (list, tuple)) and data and all(isinstance(path, (str, Path)) for path in data):
+        return read_files(list(data))
+    frame = nw.from_native(data, pass_through=True)
+    if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
+        return frame
+    if hasattr(data, "__arrow_c_stream__"):
+        import duckdb
+        import pyarrow as pa
+
+        reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
+        return nw.from_native(duckdb.connect().from_arrow(reader))
+    raise InvalidInput(
+        f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, Polars or "
+        "PySpark frame, an Arrow table or a DuckDB relation; for a NumPy array of points use sf.count_points. "
+        "Nothing was counted."
+    )
+
+
+def read_files(paths: list[str | Path]) -> nw.LazyFrame[Any]:
+    """Parquet or CSV files as a DuckDB relation.
+
+    A path may be a directory of Parquet files, a glob pattern or an address.
+    """
+    import duckdb
+    import narwhals as nw
+
+    names = [_checked(path) for path in paths]
+    kinds = {_kind(name) for name in names}
+    if len(kinds) > 1:
+        raise InvalidInput(f"data={[str(p) for p in paths]!r} mixes Parquet and CSV. Count them one after the other.")
+    connection = duckdb.connect()
+    with hushed(f"{', '.join(names)} could not be read as {'/'.join(kinds)}"):
+        relation = connection.read_parquet(names) if kinds == {"parquet"} else connection.read_csv(names)
+    return nw.from_native(relation)
+
+
+def _checked(path: str | Path) -> str:
+    name = str(path)
+    if "://" in name or any(character in name for character in "*?["):
+        return name
+    if not Path(name).exists():
+        raise InvalidInput(f"data={name!r} does not exist. Nothing was counted. Check the path.")
+    return str(Path(name) / "**" / "*.parquet") if Path(name).is_dir() else name
+
+
+def _kind(name: str) -> str:
+    suffixes = Path(name.split("?")[0] if "://" in name else name).suffixes
+    while suffixes and suffixes[-1].lower() in _COMPRESSED:
+        suffixes.pop()
+    kind = _KINDS.get(suffixes[-1].lower()) if suffixes else None
+    if kind is None:
+        raise InvalidInput(
+            f"data={name!r} has none of the known endings {', '.join(_KINDS)} (or these with {', '.join(_COMPRESSED)}). "
+            "Nothing was counted. Rename the file, or open it with DuckDB or Polars and give the relation or frame."
+        )
+    return kind
+
+
+@contextmanager
+def hushed(what: str) -> Iterator[None]:
+    """Replace whatever an engine says when it fails: engines quote the value that they could not read.
+
+    Only the class of the error is passed on, without the chain of causes. What is ours, or an interrupt, goes
+    through as it is.
+    """
+    try:
+        yield
+    except (SfumatoError, ImportError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001  # engines share no base class below this one
+        kind = type(error).__name__
+    else:
+        return
+    # Raised outside the handler: inside, Python would keep the engine's error as its context.
+    raise InvalidInput(
+        f"{what}: the engine stopped with {kind}. Its message may quote a record and is not repeated. Nothing was counted. "
+        "Run the same read in the engine itself to see it."
+    )

@@ -1,0 +1,51 @@
+"""Counting inside the engine of the frame:
+one expression, one group-by, and only the grouped result comes here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.count.columns import Columns
+from sfumato.count.counts import CountReport
+from sfumato.count.inputs import hushed
+from sfumato.count.tally import empty_tally
+from sfumato.domain import Domain, Labels
+from sfumato.domain.labels import unknown_label
+from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sfumato.count.inputs import Frame
+
+
+def count_native(
+    frame: Frame, domain: Domain, columns: Columns, *, drop: bool
+) -> tuple[NDArray[np.int64], CountReport]:
+    """The flat counts and the report. A lazy frame stays lazy until its group-by is collected."""
+    import narwhals as nw
+
+    from sfumato.count.expression import MISSING, record_key
+
+    tally = empty_tally(domain)
+    with hushed("The records could not be counted"):
+        keyed: Any = frame.select(record_key(domain, columns).alias("key"))
+        grouped = keyed.group_by("key").agg(nw.len().alias("records"))
+        if isinstance(grouped, nw.LazyFrame):
+            grouped = grouped.collect("pyarrow")
+        keys = np.asarray(grouped["key"].to_numpy(), dtype=np.int64)
+        records = np.asarray(grouped["records"].to_numpy(), dtype=np.int64)
+    if (keys == 2 * domain.size).any() and not drop:
+        raise InvalidInput(unknown_label(" or ".join(a.name for a in domain.axes if isinstance(a, Labels))))
+    here = (keys >= 0) & (keys < domain.size)
+    clamped = (keys >= domain.size) & (keys < 2 * domain.size)
+    tally[keys[here]] = records[here]
+    if not drop:
+        tally[keys[clamped] - domain.size] += records[clamped]
+    return tally, CountReport(
+        rows=int(records.sum()),
+        without_coordinates=int(records[keys == MISSING].sum()),
+        outside=int(records[keys >= domain.size].sum()),
+    )

@@ -1,0 +1,167 @@
+"""At most m records of each entity, chosen by randomness that does not look at them.
+
+**What is promised.** Every set of m among an entity's records is equally likely to be kept, whatever the
+records say and in whatever order they come, and an entity with at most m records keeps them all. So one
+person touches the counts with m records at most, and when records move the *choice* does not move with them:
+pair the runs that make the same choice, and the counts differ by the moves of at most m records. A rule that
+prefers the first rows, or breaks ties by content, does not have this property when a file is sorted by place.
+
+**How.** Algorithm R (Vitter 1985) for all entities at once. The t-th record of an entity draws a slot below
+t; it is kept if the slot is below m, in place of whoever had it. Rows are grouped by sorting; the last row
+that drew a slot wins it. Slots come from cryptographic words w as ``floor(w·t / 2⁶⁴)``, each within 2⁻⁶⁴ of
+its probability 1/t.
+
+**Memory** holds a few million rows. When there are more entities than that, the reservoir narrows itself to
+half of them, by a bit of the entity's digest, and the other half is left for another pass over the data.
+Nothing private is written to disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.noise import Source
+
+ROWS = 1 << 22
+"""Rows gathered before they are thinned out, and rows kept before the entities are halved."""
+
+_FEW = 1 << 10  # entities: fewer do not split into halves of about equal size
+
+
+@dataclass(frozen=True)
+class Share:
+    """The entities whose digest is ``residue`` modulo ``parts``, a power of two."""
+
+    parts: int = 1
+    residue: int = 0
+
+    def halves(self) -> tuple[Share, Share]:
+        """The share in two, by one more bit."""
+        return Share(2 * self.parts, self.residue), Share(2 * self.parts, self.residue + self.parts)
+
+    def holds(self, entities: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which digests belong to the share."""
+        belongs: NDArray[np.bool_] = (entities & np.uint64(self.parts - 1)) == np.uint64(self.residue)
+        return belongs
+
+
+@dataclass
+class Reservoir:
+    """The records kept so far of the entities in ``share``.
+
+    ``left`` lists the shares given up, for later passes.
+    """
+
+    limit: int
+    source: Source
+    share: Share = field(default_factory=Share)
+    rows: int = ROWS
+    left: list[Share] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._entities = np.empty(0, np.uint64)  # of the kept records, grouped
+        self._cells = np.empty(0, np.int64)
+        self._passed = np.empty(0, np.int64)  # how many were left out; at an entity's first kept record, else
+        0 self._new: list[tuple[NDArray[np.uint64], NDArray[np.int64]]] = [] self._waiting = 0
+
+    def add(self, entities: NDArray[np.uint64], cells: NDArray[np.int64]) -> None:
+        """Offer records.
+
+        Entities are 64-bit digests: two that collide share their m, which hides more, not less.
+        """
+        if self.share.parts > 1:
+            mine = self.share.holds(entities)
+            entities, cells = entities[mine], cells[mine]
+        self._new.append((entities, cells))
+        self._waiting += len(cells)
+        if self._waiting >= self.rows:
+            self._thin()
+            if len(self._cells) > self.rows and np.count_nonzero(self._heads()) > _FEW:
+                self._narrow()
+
+    def kept(self) -> NDArray[np.int64]:
+        """The cells of the records that were chosen."""
+        self._thin()
+        return self._cells
+
+    @property
+    def cut(self) -> int:
+        """How many records were left out, of those thinned so far."""
+        return int(self._passed.sum())
+
+    @property
+    def entities_cut(self) -> int:
+        """How many entities lost a record, of those thinned so far."""
+        return int(np.count_nonzero(self._passed))
+
+    def _heads(self) -> NDArray[np.bool_]:
+        heads = np.ones(len(self._entities), np.bool_)
+        np.not_equal(self._entities[1:], self._entities[:-1], out=heads[1:])
+        return heads
+
+    def _narrow(self) -> None:
+        self.share, other = self.share.halves()
+        self.left.append(other)
+        mine = self.share.holds(self._entities)
+        self._entities, self._cells, self._passed = self._entities[mine], self._cells[mine],
+        self._passed[mine]
+
+    def _thin(self) -> None:
+        if not self._new:
+            return
+        entities = np.concatenate([self._entities, *(e for e, _ in self._new)])
+        cells = np.concatenate([self._cells, *(c for _, c in self._new)])
+        passed = np.concatenate([self._passed, np.zeros(self._waiting, np.int64)])
+        self._new, self._waiting = [], 0
+
+        order = grouped(entities)  # kept records come first in their group: they stand first in the arrays
+        self._entities = entities[order]
+        starts = np.flatnonzero(self._heads())
+        lengths = np.diff(starts, append=len(order))
+        before = passed[order[starts]]
+        position = np.arange(len(order)) - np.repeat(starts, lengths)
+
+        table = np.flatnonzero(position < self.limit)  # slot s of a group is held by its row s …
+        late = np.flatnonzero(position >= self.limit)  # … until a later row draws it
+        group = np.repeat(np.arange(len(starts)), np.maximum(lengths - self.limit, 0))
+        slot = _below(self.source.words(len(late)), position[late] + before[group] + 1)
+        drawn = slot < self.limit
+        sizes = np.minimum(lengths, self.limit)
+        offsets = np.cumsum(sizes) - sizes
+        np.maximum.at(table, offsets[group[drawn]] + slot[drawn], late[drawn])
+
+        self._entities = self._entities[table]
+        self._cells = cells[order[table]]
+        self._passed = np.zeros(len(table), np.int64)
+        self._passed[offsets] = before + lengths - sizes
+
+
+def grouped(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The order that sorts the values, equal ones by position: a stable argsort, eight times as fast.
+
+    The position takes the place of a value's lowest bits and plain numbers are sorted, which NumPy does with
+    vector instructions. Values that differ in those bits alone may then be mixed up; they are found and
+    sorted apart.
+    """
+    count = len(values)
+    bits = np.uint64(max(count - 1, 1).bit_length())
+    packed = ((values >> bits) << bits) | np.arange(count, dtype=np.uint64)
+    packed.sort()
+    order = (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+    packed >>= bits
+    ordered = values[order]
+    mixed = (packed[1:] == packed[:-1]) & (ordered[1:] != ordered[:-1])
+    if mixed.any():
+        rows = np.flatnonzero(np.isin(packed, packed[1:][mixed]))
+        order[rows] = order[rows[np.argsort(ordered[rows], kind="stable")]]
+    return order
+
+
+def _below(words: NDArray[np.uint64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``floor(word · bound / 2⁶⁴)`` exactly, for bounds below 2³²."""
+    half, bound = np.uint64(32), bounds.astype(np.uint64)
+    low = (words & np.uint64(0xFFFFFFFF)) * bound
+    return (((words >> half) * bound + (low >> half)) >> half).astype(np.int64)

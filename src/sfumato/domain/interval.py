@@ -1,0 +1,178 @@
+"""An interval of the real line, cut into cells of equal width, on which location is exact.
+
+**The edges are part of the definition.** Edge i is ``low + i*h`` in IEEE doubles, with ``h = (high -
+low)/cells``: one rounded product, one rounded sum; the last edge is ``high`` itself. Cell i is half-open,
+``[e_i, e_{i+1})``, the last one is closed, and values outside are clamped to the ends. A value's cell is
+settled by comparison with these edges and by nothing else, so it is the same double for double on every
+engine that follows IEEE 754. This matters for privacy: a policy promises something about *cells*, and a cell
+that depended on the rounding of a division could lie one further away than the policy allows.
+
+**Why one correction is enough.** Let M = max(|low|, |high|), u = ulp(M) and e = 2⁻⁵³; then e·M < u. The axis
+is refused unless h ≥ 1024·u and h is a normal number. Each edge lies close to its ideal place low + i·h: the
+product is off by at most e·2M < 2u (and a hair), the sum by at most e·M < u; the last edge by the two
+roundings inside h, at most 2e·2M < 4u. All are within 5u < h/200, so the edges increase strictly. The guess
+is q = (x - low)/h for x in [low, high]: the difference is off by at most e·2M < 2u, which is h/512, and the
+quotient by a further e·q < 2⁻⁹ (there are fewer than 2⁴⁴ cells), so q is within 1/200 of its ideal. If c is
+the true cell, (x - low)/h lies in [c - 1/200, c + 1 + 1/200], hence q in [c - 1/100, c + 1 + 1/100], and g =
+floor(q) is c - 1, c or c + 1. Comparing x with e_g and e_{g+1} tells which. Clipping g to the axis only moves
+it towards c. In the last cell the upper comparison may add one; the final clip takes it back, whatever ``low
++ cells*h`` rounds to.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.domain.axis import Axis, axis_name
+from sfumato.errors import InvalidInput
+from sfumato.exact import finite_float, positive_int
+
+CHUNK = 1 << 14
+"""Values located at a time: the four work arrays together stay inside a core's cache."""
+
+_MARGIN = 1024
+"""A step is at least this many units in the last place of the larger bound; see the argument above."""
+
+
+@dataclass(frozen=True, repr=False)
+class Interval(Axis):
+    """``[low, high]`` cut into ``cells`` cells of equal width."""
+
+    name: str
+    low: float
+    high: float
+    cells: int
+
+    def __post_init__(self) -> None:
+        low, high = (
+            finite_float(self.low, "low") + 0.0,
+            finite_float(self.high, "high") + 0.0,
+        )  # -0.0 becomes 0.0
+        object.__setattr__(self, "name", axis_name(self.name))
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "cells", positive_int(self.cells, "cells"))
+        if not low < high:
+            raise InvalidInput(
+                f"Axis {self.name!r}: low={low!r} is not below high={high!r}. Give the lower bound first."
+            )
+        if not math.isfinite(high - low):
+            raise InvalidInput(
+                f"Axis {self.name!r}: the distance from low={low!r} to high={high!r} is not a finite double. "
+                "Use bounds closer to each other."
+            )
+        if self.step < max(_MARGIN * math.ulp(max(abs(low), abs(high))), sys.float_info.min):
+            raise InvalidInput(
+                f"Axis {self.name!r}: cells={self.cells} between low={low!r} and high={high!r} are too narrow "
+                "for double precision to tell them apart. Use fewer cells, or a nearer origin."
+            )
+
+    def __repr__(self) -> str:
+        return f"Interval({self.name!r}, {plain(self.low)}, {plain(self.high)}, cells={self.cells})"
+
+    @cached_property
+    def step(self) -> float:
+        """The rounded width h that defines the edges."""
+        return (self.high - self.low) / self.cells
+
+    @cached_property
+    def width(self) -> Fraction:
+        """The exact width of a cell, from the exact values of the two bounds."""
+        return (Fraction(self.high) - Fraction(self.low)) / self.cells
+
+    @cached_property
+    def edges(self) -> NDArray[np.float64]:
+        """The ``cells + 1`` edges, strictly increasing and read-only."""
+        edges = self.low + np.arange(self.cells + 1, dtype=np.float64) * self.step
+        edges[-1] = self.high
+        edges.flags.writeable = False
+        return edges
+
+    def locate(self, values: ArrayLike) -> NDArray[np.int64]:
+        """The cell of each value, by comparison with the edges.
+
+        Values outside, infinities included, are clamped. NaN has no cell and is refused, without saying where
+        it was found.
+        """
+        values = numbers(values, self.name)
+        cells = np.zeros(values.shape, dtype=np.int64)
+        self.accumulate(values.reshape(-1), cells.reshape(-1))
+        return cells
+
+    def accumulate(self, values: NDArray[np.float64], cells: NDArray[np.int64]) -> None:
+        """Turn each number in ``cells`` into ``number * self.cells + cell of the value``, in place.
+
+        Doing so for one axis after the other gives flat cell numbers in C order. The work goes by chunks that
+        fit the cache, and the edges are computed where they are needed: gathering them from memory costs
+        more.
+        """
+        work = np.empty((3, min(CHUNK, len(values))))
+        last, step, low = float(self.cells - 1), self.step, self.low
+        for start in range(0, len(values), CHUNK):
+            part = values[start : start + CHUNK]
+            x, guess, edge = work[:, : len(part)]
+            np.clip(part, low, self.high, out=x)
+            np.subtract(x, low, out=guess)
+            np.divide(guess, step, out=guess)
+            np.floor(guess, out=guess)
+            np.minimum(guess, last, out=guess)
+            np.multiply(guess, step, out=edge)
+            np.add(edge, low, out=edge)
+            below = x < edge
+            np.add(guess, 1.0, out=edge)
+            np.multiply(edge, step, out=edge)
+            np.add(edge, low, out=edge)
+            above = x >= edge
+            np.subtract(guess, below, out=guess)
+            np.add(guess, above, out=guess)
+            np.minimum(guess, last, out=guess)
+            if math.isnan(guess.max()):
+                raise InvalidInput(
+                    f"Axis {self.name!r}: some values are NaN, which has no place on the axis. "
+                    "Nothing was counted. Remove them first; sf.count leaves them out by itself."
+                )
+            out = cells[start : start + CHUNK]
+            np.multiply(out, self.cells, out=out)
+            np.add(out, guess, out=out, casting="unsafe")
+
+    def coordinate(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Units to cell coordinates 0 … cells: clipped, linear between the edges, exact on them."""
+        values = np.clip(numbers(values, self.name), self.low, self.high)
+        cell = self.locate(values)
+        left, right = self.edges[cell], self.edges[cell + 1]
+        coordinates: NDArray[np.float64] = cell + (values - left) / (right - left)
+        return coordinates
+
+    def spec(self) -> dict[str, Any]:
+        """The axis as plain data; Python writes and reads a double without loss."""
+        return {
+            "kind": "interval",
+            "name": self.name,
+            "low": self.low,
+            "high": self.high,
+            "cells": self.cells,
+        }
+
+
+def numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Values as doubles, or a refusal that shows none of them."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise InvalidInput(
+            f"Axis {name!r}: values of type {array.dtype} are not numbers. Nothing was counted. "
+            "Convert them to float64 first."
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def plain(value: float) -> str:
+    """A double as people write it, without loss: 24 instead of 24.0."""
+    return repr(value).removesuffix(".0")

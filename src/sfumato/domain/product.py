@@ -1,0 +1,171 @@
+"""A domain: the product of its axes, with cells numbered in C order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.domain.axis import Axis
+from sfumato.domain.interval import CHUNK, Interval, numbers
+from sfumato.errors import InvalidInput
+
+_MAX_CELLS = 1 << 62
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Domain:
+    """A product of named axes. Two domains are equal when their axes are, however they were built."""
+
+    axes: tuple[Axis, ...]
+
+    def __post_init__(self) -> None:
+        axes = tuple(self.axes) if isinstance(self.axes, Iterable) else ()
+        if not axes or not all(isinstance(axis, Axis) for axis in axes):
+            raise InvalidInput("axes must be one or more axes, such as sf.Interval or sf.Labels.")
+        names = [axis.name for axis in axes]
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"axes are named {', '.join(map(repr, names))}. Give each axis a name of its own.")
+        if math.prod(axis.cells for axis in axes) > _MAX_CELLS:
+            raise InvalidInput(
+                f"axes of {' × '.join(str(axis.cells) for axis in axes)} cells have more cells together "
+                "than a 64-bit number can count. Use fewer cells."
+            )
+        object.__setattr__(self, "axes", axes)
+
+    def __eq__(self, other: object) -> bool:
+        return self.axes == other.axes if isinstance(other, Domain) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.axes)
+
+    def __repr__(self) -> str:
+        return f"Domain({' × '.join(map(repr, self.axes))})"
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Cells along each axis: the shape of an array of counts."""
+        return tuple(axis.cells for axis in self.axes)
+
+    @cached_property
+    def size(self) -> int:
+        """The number of cells."""
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.axes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """The axes that are intervals."""
+        return tuple(axis for axis in self.axes if isinstance(axis, Interval))
+
+    @property
+    def is_spatial(self) -> bool:
+        """Whether every axis is an interval, so that distance and ranges mean something."""
+        return len(self.intervals) == self.ndim
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """``(lo…, hi…)`` of the interval axes, as :class:`Grid` takes them."""
+        return tuple(a.low for a in self.intervals) + tuple(a.high for a in self.intervals)
+
+    def spec(self) -> dict[str, Any]:
+        """The domain as plain data that JSON can hold; :func:`domain_from_spec` reads it back."""
+        return {"axes": [axis.spec() for axis in self.axes]}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of the description: equal for equal domains, on every machine."""
+        canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def locate(self, points: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.int64]:
+        """The cell number of each point, in C order; coordinates outside are clamped to the box.
+
+        Points are an array with one row each, or a tuple with one array for each axis. On a single axis a
+        plain array of values will do.
+        """
+        columns = self.columns(points)
+        cells = np.zeros(len(columns[0]), dtype=np.int64)
+        # One cache-sized block through all axes, then the next: a row-major array of points is then read
+        # once.
+        for start in range(0, len(cells), CHUNK):
+            block = slice(start, start + CHUNK)
+            out = cells[block]
+            for axis, column in zip(self.axes, columns, strict=True):
+                if isinstance(axis, Interval):
+                    axis.accumulate(numbers(column[block], axis.name), out)
+                else:
+                    np.multiply(out, axis.cells, out=out)
+                    np.add(out, axis.locate(column[block]), out=out)
+        return cells
+
+    def columns(self, points: ArrayLike | Sequence[ArrayLike]) -> list[NDArray[Any]]:
+        """Points as one array for each axis, without a copy where they are arrays already."""
+        expected = f"Expected an array of shape (n, {self.ndim}) or a tuple of {self.ndim} arrays of equal length"
+        if isinstance(points, tuple):
+            columns = [np.asarray(column) for column in points]
+            if len(columns) != self.ndim or any(c.shape != columns[0].shape or c.ndim != 1 for c in columns):
+                raise InvalidInput(f"points is a tuple of {len(points)}, not of matching columns. {expected}.")
+            return columns
+        array = np.asarray(points)
+        if self.ndim == 1 and array.ndim == 1:
+            return [array]
+        if array.ndim != 2 or array.shape[1] != self.ndim:
+            raise InvalidInput(f"points has {array.ndim} dimensions of the wrong sizes. {expected}.")
+        return list(array.T)
+
+    def ravel(self, index: tuple[ArrayLike, ...]) -> NDArray[np.int64]:
+        """Cell numbers from one index for each axis."""
+        try:
+            cells = np.ravel_multi_index(index, self.shape)  # type: ignore[arg-type]
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(f"index does not lie in the shape {self.shape} of the domain.") from error
+        return np.asarray(cells, dtype=np.int64)
+
+    def unravel(self, cells: ArrayLike) -> tuple[NDArray[np.int64], ...]:
+        """One index for each axis from cell numbers."""
+        try:
+            index = np.unravel_index(np.asarray(cells), self.shape)
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(f"cells must be whole numbers from 0 to {self.size - 1}.") from error
+        return tuple(np.asarray(i, dtype=np.int64) for i in index)
+
+    def fractional(self, ranges: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Ranges in units as (low, high) in cell coordinates 0 … cells.
+
+        A range is ``(lo…, hi…)`` along the last dimension.         Coordinates are clipped to the box and
+        linear between the edges, exact on them: a cell cut by a range counts in proportion.
+        """
+        if not self.is_spatial:
+            raise InvalidInput("ranges need a domain whose axes are all intervals; this one has labels.")
+        array = numbers(ranges, "ranges")
+        if array.ndim == 0 or array.shape[-1] != 2 * self.ndim:
+            raise InvalidInput(
+                f"ranges of shape {array.shape} do not end in {2 * self.ndim} numbers. "
+                f"Give (lo…, hi…): {self.ndim} lower ends, then {self.ndim} upper ends."
+            )
+        low, high = array[..., : self.ndim], array[..., self.ndim :]
+        if not (low <= high).all():  # false for NaN as well
+            raise InvalidInput(
+                "ranges must not be NaN nor end before they begin. Give (lo…, hi…) with lo ≤ hi on each axis."
+            )
+        return (
+            np.stack([a.coordinate(low[..., i]) for i, a in enumerate(self.intervals)], axis=-1),
+            np.stack([a.coordinate(high[..., i]) for i, a in enumerate(self.intervals)], axis=-1),
+        )

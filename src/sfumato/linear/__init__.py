@@ -1,0 +1,26 @@
+"""Implicit linear operators: matrices that are applied, never stored."""
+
+from sfumato.linear.compose import Kronecker, Product, PseudoInverse, Stack
+from sfumato.linear.elementary import Difference, Identity, Prefix
+from sfumato.linear.haar import Haar
+from sfumato.linear.hierarchy import Hierarchy, nested_blocks
+from sfumato.linear.incidence import Incidence
+from sfumato.linear.operator import Matrix, Operator
+from sfumato.linear.pairs import PairTypes
+
+__all__ = [
+    "Difference",
+    "Haar",
+    "Hierarchy",
+    "Identity",
+    "Incidence",
+    "Kronecker",
+    "Matrix",
+    "Operator",
+    "PairTypes",
+    "Prefix",
+    "Product",
+    "PseudoInverse",
+    "Stack",
+    "nested_blocks",
+]

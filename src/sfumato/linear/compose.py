@@ -1,0 +1,134 @@
+"""Operators made of operators: stacks, products, Kronecker products, and the pseudo-inverse as an operator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidInput
+from sfumato.linear.elementary import Difference, Identity, Prefix
+from sfumato.linear.haar import Haar
+from sfumato.linear.operator import Array, Operator
+
+
+class Stack(Operator):
+    """Operators over the same columns, one above the other."""
+
+    def __init__(self, parts: Sequence[Operator]) -> None:
+        if not parts or len({part.cols for part in parts}) != 1:
+            raise InvalidInput("a stack needs operators over the same number of columns.")
+        self.parts = tuple(parts)
+        self.rows, self.cols = sum(part.rows for part in parts), parts[0].cols
+
+    def forward(self, x: Array) -> Array:
+        """Every part's rows, in order."""
+        return np.concatenate([part.forward(x) for part in self.parts], axis=-1)
+
+    def transpose(self, y: Array) -> Array:
+        """The sum of what every part sends back."""
+        pieces = np.split(y, np.cumsum([part.rows for part in self.parts])[:-1], axis=-1)
+        return reduce(np.add, [part.transpose(p) for part, p in zip(self.parts, pieces, strict=True)])
+
+    def sparse(self) -> sp.csc_matrix:
+        """The parts written out."""
+        return sp.csc_matrix(sp.vstack([part.sparse() for part in self.parts]))
+
+
+class Product(Operator):
+    """left · right."""
+
+    def __init__(self, left: Operator, right: Operator) -> None:
+        if left.cols != right.rows:
+            raise InvalidInput(
+                f"a product needs inner sizes that agree, not {left.cols} columns and {right.rows} rows."
+            )
+        self.left, self.right = left, right
+        self.rows, self.cols = left.rows, right.cols
+
+    def forward(self, x: Array) -> Array:
+        """Right first."""
+        return self.left.forward(self.right.forward(x))
+
+    def transpose(self, y: Array) -> Array:
+        """Left first."""
+        return self.right.transpose(self.left.transpose(y))
+
+    def sparse(self) -> sp.csc_matrix:
+        """The product of the factors written out."""
+        return sp.csc_matrix(self.left.sparse() @ self.right.sparse())
+
+
+class PseudoInverse(Operator):
+    """A⁺ as an operator: the estimator that belongs to the strategy A. Its rows are cells, its columns noisy values."""
+
+    def __init__(self, strategy: Operator) -> None:
+        self.strategy = strategy
+        self.rows, self.cols = strategy.cols, strategy.rows
+
+    def forward(self, x: Array) -> Array:
+        """A⁺·x."""
+        return self.strategy.pinv(x)
+
+    def transpose(self, y: Array) -> Array:
+        """(A⁺)ᵀ·y."""
+        return self.strategy.pinv_transpose(y)
+
+    def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
+        """From the strategy's structure where it has some."""
+        if isinstance(self.strategy, Haar):
+            return self.strategy.inverse_range_terms(low, high)
+        if isinstance(self.strategy, Identity):
+            return self.strategy.range_terms(low, high)
+        if isinstance(self.strategy, Prefix):
+            # The inverse of n prefix sums is the divergence of n edges, the last of which leads out of the line.
+            shift = 1.0 if self.strategy.reverse else 0.0
+            return Difference(self.rows + 1).range_terms(low + shift, high + shift)
+        return super().range_terms(low, high)
+
+
+class Kronecker(Operator):
+    """A₁ ⊗ … ⊗ A_d over arrays in C order: every factor acts along its own axis."""
+
+    def __init__(self, factors: Sequence[Operator]) -> None:
+        self.factors = tuple(factors)
+        self.shape_in = tuple(f.cols for f in self.factors)
+        self.shape_out = tuple(f.rows for f in self.factors)
+        self.rows, self.cols = math.prod(self.shape_out), math.prod(self.shape_in)
+
+    def forward(self, x: Array) -> Array:
+        """Every factor along its axis."""
+        return self._along(x, self.shape_in, [f.forward for f in self.factors])
+
+    def transpose(self, y: Array) -> Array:
+        """Every transpose along its axis."""
+        return self._along(y, self.shape_out, [f.transpose for f in self.factors])
+
+    def pinv(self, y: Array) -> Array:
+        """The pseudo-inverse of a Kronecker product is that of its factors."""
+        return self._along(y, self.shape_out, [f.pinv for f in self.factors])
+
+    def pinv_transpose(self, q: Array) -> Array:
+        """Likewise, transposed."""
+        return self._along(q, self.shape_in, [f.pinv_transpose for f in self.factors])
+
+    def sparse(self) -> sp.csc_matrix:
+        """The factors' Kronecker product written out."""
+        return sp.csc_matrix(reduce(sp.kron, [f.sparse() for f in self.factors]))
+
+    def column_norms(self) -> Array:
+        """Products of the factors' norms."""
+        return np.asarray(reduce(np.multiply.outer, [f.column_norms() for f in self.factors])).ravel()
+
+    @staticmethod
+    def _along(x: Array, shape: tuple[int, ...], maps: Sequence[Callable[[Array], Array]]) -> Array:
+        lead = x.shape[:-1]
+        array = x.reshape(*lead, *shape)
+        for i, apply in enumerate(maps):
+            axis = len(lead) + i
+            array = np.moveaxis(apply(np.moveaxis(array, axis, -1)), -1, axis)
+        return array.reshape(*lead, -1)

@@ -1,0 +1,138 @@
+"""Identity, prefix sums and their inverse, differences along a line of cells."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.linear.operator import Array, Operator
+from sfumato.linear.pairs import PairTypes
+
+
+class Identity(Operator):
+    """The counts themselves."""
+
+    def __init__(self, n: int) -> None:
+        self.rows = self.cols = n
+
+    def forward(self, x: Array) -> Array:
+        """x."""
+        return x
+
+    transpose = pinv = pinv_transpose = forward  # type: ignore[assignment]
+
+    def column_norms(self) -> Array:
+        """All ones."""
+        return np.ones(self.cols, dtype=np.int64)
+
+    def pair_types(self, offset: int | None) -> PairTypes:
+        """Two cells share no row; a cell shares its row with itself."""
+        values = [(1, 1), (1, 0), (0, 1)]
+        same, other = (1, 0, 0), (0, 1, 1)
+        if offset is None:
+            return PairTypes.of(values, [same, other] if self.cols > 1 else [same])
+        return PairTypes.of(values, [same if offset == 0 else other])
+
+    def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
+        """Weight one for the whole cells, a share for the one that is cut at either end."""
+        first, last = np.ceil(low), np.floor(high)
+        inside = last >= first  # false where the range lies within one cell
+        coefficients = np.stack(
+            [
+                np.ones_like(low),
+                np.where(inside, first - low, high - low),
+                np.where(inside, high - last, 0.0),
+            ],
+            axis=-1,
+        )
+        counts = np.stack([np.maximum(last - first, 0), np.ones_like(low), np.ones_like(low)], axis=-1)
+        return coefficients, counts.astype(np.int64)
+
+
+class Prefix(Operator):
+    """Sums of the first cells: row i is x₀ + … + x_i. With `reverse`, sums of the last ones: x_i + … + x_{n-1}.
+
+    A record that moves by k cells changes k sums, however long the line is: this is what makes a line policy cheap. A
+    record that appears at u changes n - u sums (u + 1 in reverse), so the direction should start far from the
+    sources.
+    """
+
+    def __init__(self, n: int, *, reverse: bool = False) -> None:
+        self.rows = self.cols = n
+        self.reverse = reverse
+
+    def forward(self, x: Array) -> Array:
+        """Cumulative sums."""
+        return np.flip(np.cumsum(np.flip(x, -1), -1), -1) if self.reverse else np.cumsum(x, axis=-1)
+
+    def transpose(self, y: Array) -> Array:
+        """Cumulative sums from the other end."""
+        return np.cumsum(y, axis=-1) if self.reverse else np.flip(np.cumsum(np.flip(y, -1), -1), -1)
+
+    def pinv(self, y: Array) -> Array:
+        """Differences of neighbouring sums: the matrix is square and unimodular."""
+        if self.reverse:
+            return y - np.concatenate([y[..., 1:], np.zeros_like(y[..., :1])], axis=-1)
+        return np.diff(y, axis=-1, prepend=np.zeros_like(y[..., :1]))
+
+    def pinv_transpose(self, q: Array) -> Array:
+        """Differences the other way round."""
+        if self.reverse:
+            return np.diff(q, axis=-1, prepend=np.zeros_like(q[..., :1]))
+        return q - np.concatenate([q[..., 1:], np.zeros_like(q[..., :1])], axis=-1)
+
+    def column_norms(self) -> Array:
+        """How many sums a cell enters."""
+        norms = np.arange(1, self.cols + 1, dtype=np.int64)
+        return norms if self.reverse else norms[::-1]
+
+    def pair_types(self, offset: int | None) -> PairTypes:
+        """Two cells k apart share all but k of the sums of the one that enters more of them."""
+        norms = self.column_norms()
+        if offset is None:
+            # Dominated pairs may be left out: for a given distance more shared rows never make a product's distance
+            # smaller.
+            apart = np.arange(self.cols)
+            shared = self.cols - apart
+            ahead = np.stack([shared, apart, np.zeros_like(apart)], axis=-1)
+            return PairTypes.of([(1, 1), (1, 0), (0, 1)], np.concatenate([ahead, ahead[:, [0, 2, 1]]]))
+        u = norms[max(0, -offset) : self.cols - max(0, offset)]
+        v = norms[max(0, offset) : self.cols - max(0, -offset)]
+        counts = np.stack([np.minimum(u, v), np.maximum(u - v, 0), np.maximum(v - u, 0)], axis=-1)
+        return PairTypes.of([(1, 1), (1, 0), (0, 1)], counts)
+
+
+class Difference(Operator):
+    """The divergence of a line of edges: cell i receives z_i - z_{i-1}, so the sum over all cells is zero.
+
+    n rows (cells) and n - 1 columns (edges between neighbours). It is the incidence matrix of a path, and it inverts
+    the prefix sums when the total is known.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.rows, self.cols = n, n - 1
+
+    def forward(self, x: Array) -> Array:
+        """z_i - z_{i-1}, with nothing beyond the ends."""
+        border = np.zeros_like(x, shape=(*x.shape[:-1], 1))
+        return np.diff(np.concatenate([border, x, border], axis=-1), axis=-1)
+
+    def transpose(self, y: Array) -> Array:
+        """y_i - y_{i+1} for every edge."""
+        return y[..., :-1] - y[..., 1:]
+
+    def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
+        """Only the edges at the two ends of a range carry weight: four where cells are cut, else two."""
+        first = np.floor(low)
+        last = np.maximum(np.ceil(high) - 1, first)
+        edges = np.stack([first - 1, first, last - 1, last], axis=-1)
+        lower, upper = low[..., None], high[..., None]
+
+        def weight(cell: NDArray[np.float64]) -> NDArray[np.float64]:
+            share: NDArray[np.float64] = np.clip(np.minimum(upper, cell + 1) - np.maximum(lower, cell), 0.0, 1.0)
+            return share
+
+        coefficients = np.where((edges >= 0) & (edges < self.cols), weight(edges) - weight(edges + 1), 0.0)
+        coefficients[..., 2] = np.where(last - first >= 2, coefficients[..., 2], 0.0)  # else counted already
+        coefficients[..., 3] = np.where(last - first >= 1, coefficients[..., 3], 0.0)
+        return coefficients, np.ones((1, 1), dtype=np.int64)

@@ -1,0 +1,93 @@
+"""The incidence matrix of a graph over cells, with edges to ⊥."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
+
+from sfumato.linear.operator import Array, Operator, _apply
+
+
+class Incidence(Operator):
+    """P: one row a cell, one column an edge, +1 at its tail and -1 at its head; an edge to ⊥ (head -1) has the +1
+    alone.
+
+    P·z is the divergence of z. It moves counts along edges, so the sum over a component without ⊥ stays what it is. The
+    pseudo-inverse is Pᵀ(PPᵀ)⁺: the smallest flow with a given divergence.
+    """
+
+    def __init__(self, cells: int, tail: NDArray[np.int64], head: NDArray[np.int64]) -> None:
+        self.rows, self.cols = cells, len(tail)
+        edge = np.arange(self.cols)
+        inner = head >= 0
+        self._matrix = sp.csr_matrix(
+            (
+                np.concatenate([np.ones(self.cols), -np.ones(int(inner.sum()))]).astype(np.int64),
+                (np.concatenate([tail, head[inner]]), np.concatenate([edge, edge[inner]])),
+            ),
+            shape=(self.rows, self.cols),
+        )
+        self._grounded = np.zeros(cells, dtype=bool)
+        self._grounded[tail[~inner]] = True
+
+    @cached_property
+    def _transposed(self) -> Any:
+        return self._matrix.T.tocsr()
+
+    def forward(self, x: Array) -> Array:
+        """The divergence."""
+        return _apply(self._matrix, x)
+
+    def transpose(self, y: Array) -> Array:
+        """The difference across every edge."""
+        return _apply(self._transposed, y)
+
+    def sparse(self) -> sp.csc_matrix:
+        """The matrix itself: it has two entries a column."""
+        return sp.csc_matrix(self._matrix)
+
+    @cached_property
+    def _laplacian(self) -> tuple[Any, NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """A factor of PPᵀ with one cell of every free component held at zero, and what is needed to centre."""
+        laplacian = (self._matrix @ self._matrix.T).astype(np.float64).tocsc()
+        count, label = connected_components(laplacian, directed=False)
+        free = np.ones(count, dtype=bool)
+        free[label[self._grounded]] = False
+        held = np.zeros(self.rows, dtype=bool)
+        first = np.unique(label, return_index=True)[1]
+        held[first[free]] = True
+        kept = ~held
+        factor = splu(laplacian[kept][:, kept].tocsc()) if kept.any() else None
+        return factor, label.astype(np.int64), free, kept
+
+    def _potential(self, x: Array) -> Array:
+        """(PPᵀ)⁺·x up to a constant on every free component, which the difference across edges does not see."""
+        factor, label, free, kept = self._laplacian
+        flat = np.asarray(x, dtype=np.float64).reshape(-1, self.rows)
+        sizes = np.bincount(label)
+        result = np.zeros_like(flat)
+        for i, row in enumerate(flat):
+            mean = np.bincount(label, weights=row) / sizes
+            centred = row - np.where(free, mean, 0.0)[label]
+            if factor is not None:
+                result[i, kept] = factor.solve(centred[kept])
+        return result.reshape(np.shape(x))
+
+    def pinv(self, y: Array) -> Array:
+        """The smallest flow whose divergence is (nearest to) y."""
+        return self.transpose(self._potential(y))
+
+    def pinv_transpose(self, q: Array) -> Array:
+        """(PPᵀ)⁺·P·q, centred on every free component."""
+        _, label, free, _ = self._laplacian
+        flat = self._potential(self.forward(np.asarray(q, dtype=np.float64))).reshape(-1, self.rows)
+        sizes = np.bincount(label)
+        means = np.stack([np.bincount(label, weights=row) / sizes for row in flat])
+        result = flat - np.where(free, means, 0.0)[:, label]
+        return result.reshape(*np.shape(q)[:-1], self.rows)

@@ -1,0 +1,129 @@
+"""What every operator offers: forward, transpose, least squares, and the columns that sensitivity needs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.errors import InvalidInput, TooLarge
+from sfumato.linear.pairs import PairTypes
+
+Array = NDArray[Any]
+
+# Above this many entries an operator is not written out, not even sparsely.
+LARGEST_EXPLICIT = 60_000_000
+
+
+class Operator(ABC):
+    """A matrix of `rows` × `cols` that is applied along the last axis of an array.
+
+    `forward` and `transpose` of integer operators keep integers integers. `pinv` is the Moore-Penrose inverse and
+    `pinv_transpose` its transpose; both are there only where the structure gives them.
+    """
+
+    rows: int
+    cols: int
+
+    @abstractmethod
+    def forward(self, x: Array) -> Array:
+        """A·x along the last axis."""
+
+    @abstractmethod
+    def transpose(self, y: Array) -> Array:
+        """Aᵀ·y along the last axis."""
+
+    def pinv(self, y: Array) -> Array:
+        """A⁺·y: the least-squares estimate of x from A·x + noise."""
+        del y
+        raise InvalidInput(f"{type(self).__name__} has no structured pseudo-inverse.")
+
+    def pinv_transpose(self, q: Array) -> Array:
+        """(A⁺)ᵀ·q: how strongly the answer to the query q feels each noisy row."""
+        del q
+        raise InvalidInput(f"{type(self).__name__} has no structured pseudo-inverse.")
+
+    def sparse(self) -> sp.csc_matrix:
+        """The matrix written out, for tests and for sensitivities on small domains."""
+        if self.rows * self.cols > LARGEST_EXPLICIT:
+            raise TooLarge(
+                f"{type(self).__name__} of {self.rows} × {self.cols} entries is too large to be written out "
+                f"(at most {LARGEST_EXPLICIT:,})."
+            )
+        return sp.csc_matrix(self.forward(np.eye(self.cols, dtype=np.int64)).T)
+
+    def dense(self) -> Array:
+        """The matrix as an array, for tests."""
+        return np.asarray(self.sparse().todense())
+
+    def column_norms(self) -> Array:
+        """The L1 norm of every column."""
+        return np.asarray(abs(self.sparse()).sum(axis=0)).ravel()
+
+    def pair_types(self, offset: int | None) -> PairTypes:
+        """The types of all column pairs (u, u + offset); with None, of all pairs whatever, u = v included."""
+        columns = self.sparse().toarray()
+        n = self.cols
+        if offset is None:
+            u, v = (index.ravel() for index in np.indices((n, n)))
+        else:
+            u = np.arange(max(0, -offset), n - max(0, offset))
+            v = u + offset
+        if len(u) * self.rows > LARGEST_EXPLICIT:
+            raise TooLarge(f"{type(self).__name__} with {n} columns has too many pairs of columns to compare.")
+        pairs = np.stack([columns[:, u], columns[:, v]], axis=-1).reshape(-1, 2)
+        values, kind = np.unique(pairs, axis=0, return_inverse=True)
+        kind = kind.reshape(self.rows, len(u))
+        counts = np.zeros((len(u), len(values)), dtype=np.int64)
+        for k in range(len(values)):
+            counts[:, k] = (kind == k).sum(axis=0)
+        return PairTypes.of(values, counts)
+
+    def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
+        """Aᵀ·r for many ranges r at once, as (coefficients, how often each occurs), each of shape (ranges, terms).
+
+        A range runs from cell coordinate `low` to `high` over the *rows* of the operator (which is an estimator here:
+        rows are cells, columns are noises); a cell that is cut counts in proportion. Coefficients of zero may be there.
+        """
+        coefficients = self.transpose(range_weights(self.rows, low, high))
+        return coefficients, np.ones((1, 1), dtype=np.int64)
+
+
+def range_weights(n: int, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
+    """The share of each of n cells that lies in [low, high), one row a range."""
+    cell = np.arange(n)
+    lower = np.asarray(low, dtype=np.float64)[..., None]
+    upper = np.asarray(high, dtype=np.float64)[..., None]
+    weights: NDArray[np.float64] = np.clip(np.minimum(upper, cell + 1) - np.maximum(lower, cell), 0.0, 1.0)
+    return weights
+
+
+class Matrix(Operator):
+    """A matrix that the user wrote down, dense or sparse."""
+
+    def __init__(self, matrix: Any) -> None:
+        self._matrix = sp.csr_matrix(matrix)
+        if not np.isfinite(self._matrix.data).all():
+            raise InvalidInput("matrix holds entries that are not finite numbers.")
+        self.rows, self.cols = (int(n) for n in self._matrix.shape)
+
+    def forward(self, x: Array) -> Array:
+        """A·x."""
+        return _apply(self._matrix, x)
+
+    def transpose(self, y: Array) -> Array:
+        """Aᵀ·y."""
+        return _apply(self._matrix.T.tocsr(), y)
+
+    def sparse(self) -> sp.csc_matrix:
+        """The matrix itself."""
+        return sp.csc_matrix(self._matrix)
+
+
+def _apply(matrix: Any, x: Array) -> Array:
+    flat = np.asarray(x).reshape(-1, matrix.shape[1])
+    result = np.asarray((matrix @ flat.T).T)
+    return result.reshape(*np.shape(x)[:-1], matrix.shape[0])

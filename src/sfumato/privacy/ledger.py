@@ -1,0 +1,291 @@
+"""The ledger: what has been spent on a dataset, kept so that it is never forgotten and never exceeded.
+
+The promise: over all releases charged to an account, neighbours in the account's sense (its policy, its
+unit) are told apart by at most its total ε. It rests on three things. Losses of releases add up. A charge
+is checked and recorded in one transaction, on disk before `charge` returns, and the caller draws noise
+only then: check, record, draw. A release under another policy or unit is charged what it costs the
+account's neighbours (`sfumato.privacy.cost`).
+
+So a crash at any point over-charges at worst, and any number of processes together never overspend. There
+is one account for each dataset: two side by side, each blind to the other's releases, would both promise
+too much.
+
+What it cannot know: releases that were not charged to it, and an older copy of the file put back in its
+place.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, PolicyMismatch
+from sfumato.exact import Number, positive_fraction, text
+from sfumato.policy import Policy
+from sfumato.privacy import rows
+from sfumato.privacy.account import Account, Entry, Receipt
+from sfumato.privacy.budget import Epsilon, at_most
+from sfumato.privacy.cost import cost_rate
+from sfumato.privacy.store import Store
+from sfumato.privacy.unit import Unit, account_unit_of, unit_of
+
+
+class Ledger:
+    """The account of one dataset in a ledger file: `Ledger("budget.db", epsilon=10.0)`.
+
+    A missing file or account is created, and needs `epsilon`, its total. An existing one is opened, and
+    whatever is given must agree with what is stored. Without a policy or unit the account takes those of
+    its first release.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        epsilon: Number | None = None,
+        *,
+        dataset: str = "default",
+        policy: Policy | None = None,
+        unit: str | None = None,
+        max_per_entity: int | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        self.path = _file_path(path)
+        self.dataset = _words(dataset, "dataset")
+        self._store = Store(self.path, timeout=timeout)
+        total = None if epsilon is None else Epsilon(positive_fraction(epsilon, "epsilon"))
+        account_unit = account_unit_of(unit, max_per_entity)
+        if total is None and not self._store.exists():
+            raise self._needs_epsilon()
+        self._store.create_if_missing()
+        with self._store.write() as connection:
+            rows.require_sound(connection, str(self.path))
+            account = rows.find_account(connection, self.dataset)
+            if account is None:
+                if total is None:
+                    raise self._needs_epsilon()
+                account = Account.new(self.dataset, total, rows.now())
+                rows.insert_account(connection, account)
+                rows.insert_entry(connection, self.dataset, Entry.of_total("open", total, rows.now()), None)
+            elif total is not None and total != account.total:
+                raise InvalidInput(
+                    f"epsilon={text(total)} differs from the total of {text(account.total)} that account "
+                    f"'{self.dataset}' of '{self.path}' has. Nothing was changed. Leave epsilon out to "
+                    f"go on with {text(account.total)}; to raise it, open the ledger and call raise_cap."
+                )
+            agreed = self._with_terms(account, policy, account_unit)
+            if agreed != account:
+                rows.update_account(connection, agreed)
+
+    # ---------------------------------------------------------------- spending
+
+    def charge(
+        self,
+        epsilon: Number,
+        policy: Policy,
+        unit: str = "record",
+        *,
+        label: str,
+        release_id: str,
+        max_per_entity: int | None = None,
+        private: bool = True,
+    ) -> Receipt:
+        """Check that a release fits and record it, in one transaction, on disk when this returns. Draw only then.
+
+        `max_per_entity` is how many records of one person the counts hold at most: part of the promise
+        when the unit is "person", a known fact about the counts when it is "record" (None: not bounded).
+        `label` and `release_id` are kept in plain text: they must not carry private values.
+
+        Raises BudgetExceeded, InvalidInput, PolicyMismatch or LedgerError; nothing is recorded then,
+        except that a failing disk may keep a charge it reported as failed.
+        """
+        asked = Epsilon(positive_fraction(epsilon, "epsilon"))
+        release_unit = unit_of(unit, max_per_entity)
+        label, release_id = _words(label, "label"), _words(release_id, "release_id")
+        if private is not True:
+            raise InvalidInput(
+                "A release made with seeded randomness is not private and cannot be charged to a "
+                "ledger. Nothing was drawn or recorded. Publish it without a ledger, or use the default "
+                "randomness."
+            )
+        while True:
+            # Exchange rates can take a while on large domains, so they are worked out before the file is
+            # locked ...
+            seen = self._account()
+            terms = self._with_terms(seen, policy, release_unit, first_release=True)
+            rate = self._rate(terms, policy, release_unit)
+            with self._store.write() as connection:
+                account = self._require(rows.find_account(connection, self.dataset))
+                if (account.fingerprint, account.unit) != (seen.fingerprint, seen.unit):
+                    continue  # ... and again when another process's first release has just set the account's terms
+                cost = Epsilon(asked * rate)
+                if cost > account.remaining:
+                    raise self._exceeded(asked, rate, account)
+                after = replace(terms, total=account.total, spent=Epsilon(account.spent + cost))
+                entry = Entry(
+                    time=rows.now(),
+                    kind="release",
+                    label=label,
+                    release_id=release_id,
+                    policy=policy.describe(),
+                    unit=release_unit,
+                    epsilon=asked,
+                    rate=rate,
+                    cost=cost,
+                )
+                rows.update_account(connection, after)
+                rows.insert_entry(connection, self.dataset, entry, policy.fingerprint)
+            return Receipt(dataset=self.dataset, entry=entry, remaining=after.remaining)
+
+    def quote(
+        self, epsilon: Number, policy: Policy, unit: str = "record", *, max_per_entity: int | None = None
+    ) -> Epsilon:
+        """What `charge` would take for such a release. Records nothing and reserves nothing."""
+        asked = positive_fraction(epsilon, "epsilon")
+        release_unit = unit_of(unit, max_per_entity)
+        terms = self._with_terms(self._account(), policy, release_unit, first_release=True)
+        return Epsilon(asked * self._rate(terms, policy, release_unit))
+
+    def raise_cap(self, epsilon: Number) -> None:
+        """Raise the account's total to `epsilon`. That weakens the promise made, so it is a line of the history."""
+        total = Epsilon(positive_fraction(epsilon, "epsilon"))
+        with self._store.write() as connection:
+            account = self._require(rows.find_account(connection, self.dataset))
+            if total <= account.total:
+                raise InvalidInput(
+                    f"epsilon={text(total)} must be greater than the total of {text(account.total)} that "
+                    f"account '{self.dataset}' has. Nothing was changed. A total can only be raised; to "
+                    "spend less, charge less."
+                )
+            rows.update_account(connection, replace(account, total=total))
+            rows.insert_entry(connection, self.dataset, Entry.of_total("raise", total, rows.now()), None)
+
+    # ---------------------------------------------------------------- reading
+
+    @property
+    def total(self) -> Epsilon:
+        """The account's total ε, exact."""
+        return self._account().total
+
+    @property
+    def spent(self) -> Epsilon:
+        """What has been charged so far, exact."""
+        return self._account().spent
+
+    @property
+    def remaining(self) -> Epsilon:
+        """What is left, exact. Another process may spend it before you do: only `charge` decides."""
+        return self._account().remaining
+
+    @property
+    def policy(self) -> Policy | None:
+        """The account's policy, or None before its first release."""
+        return rows.policy_of(self._account())
+
+    @property
+    def unit(self) -> Unit | None:
+        """The account's unit, or None before its first release."""
+        return self._account().unit
+
+    def history(self) -> tuple[Entry, ...]:
+        """Every line of the account, oldest first: its opening, its releases, and when its total was raised."""
+        with self._store.read() as connection:
+            return rows.entries_of(connection, self.dataset)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Every account in the file, of this dataset and of others."""
+        with self._store.read() as connection:
+            return rows.all_accounts(connection)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r}, dataset={self.dataset!r})"
+
+    def __str__(self) -> str:
+        account = self._account()
+        return (
+            f"Account '{self.dataset}' of '{self.path}': {account.spent} of {account.total} spent, "
+            f"{at_most(account.remaining)} left"
+        )
+
+    # ---------------------------------------------------------------- inside
+
+    def _account(self) -> Account:
+        with self._store.read() as connection:
+            return self._require(rows.find_account(connection, self.dataset))
+
+    def _require(self, account: Account | None) -> Account:
+        if account is None:  # the file was replaced while this ledger was open
+            raise LedgerError(
+                f"'{self.path}' has no account '{self.dataset}' any more: the file was replaced. Nothing "
+                "was drawn or recorded. Restore the ledger."
+            )
+        return account
+
+    def _with_terms(
+        self, account: Account, policy: Policy | None, unit: Unit | None, *, first_release: bool = False
+    ) -> Account:
+        """The account with what it left open filled in. On opening, what is given must agree with what it has."""
+        if policy is not None:
+            if account.fingerprint is None:
+                account = replace(account, policy_spec=rows.canonical(policy), fingerprint=policy.fingerprint)
+            elif not first_release and account.fingerprint != policy.fingerprint:
+                raise PolicyMismatch(
+                    f"policy: account '{self.dataset}' of '{self.path}' was opened under another policy "
+                    f"than the one given ({policy.describe()}). Nothing was changed. Leave policy out: "
+                    "releases under other policies are charged at their exchange rate."
+                )
+        if unit is not None:
+            if account.unit is None:
+                account = replace(account, unit=unit if unit.name == "person" else Unit("record"))
+            elif not first_release and account.unit != unit:
+                raise InvalidInput(
+                    f"unit: account '{self.dataset}' of '{self.path}' has the unit {account.unit}, not "
+                    f"{unit}. Nothing was changed. Leave unit and max_per_entity out to go on with it."
+                )
+        return account
+
+    def _rate(self, terms: Account, policy: Policy, unit: Unit) -> int:
+        same = terms.fingerprint == policy.fingerprint
+        account_policy = policy if same else rows.policy_of(terms)
+        if account_policy is None or terms.unit is None:
+            raise LedgerError(f"Account '{self.dataset}' has no terms. Nothing was drawn or recorded.")
+        return cost_rate(account_policy, terms.unit, policy, unit)
+
+    def _exceeded(self, asked: Fraction, rate: int, account: Account) -> BudgetExceeded:
+        cost = f"epsilon={text(asked)}"
+        if rate != 1:
+            cost += (
+                f" costs {text(asked * rate)} here ({rate} × {text(asked)}: one step of the account's "
+                f"policy and unit takes up to {rate} steps of the release's), which"
+            )
+        fits = account.remaining / rate
+        advice = f"Use at most {at_most(fits)}, or r" if fits else "R"
+        return BudgetExceeded(
+            f"{cost} exceeds the {at_most(account.remaining)} left of {text(account.total)} in account "
+            f"'{self.dataset}' of '{self.path}'. Nothing was drawn or recorded. {advice}aise the total "
+            "with raise_cap, which weakens the promise."
+        )
+
+    def _needs_epsilon(self) -> InvalidInput:
+        return InvalidInput(
+            f"epsilon is missing: there is no account '{self.dataset}' in '{self.path}' yet, and a new "
+            f"one needs its total. Nothing was created. Pass epsilon, as in Ledger('{self.path.name}', "
+            "epsilon=1.0)."
+        )
+
+
+def _file_path(path: str | os.PathLike[str]) -> Path:
+    name = os.fspath(path)
+    if not isinstance(name, str) or name in ("", ":memory:"):
+        raise InvalidInput(
+            f"path={name!r} is not a file. A ledger must outlive the program. Give the path of a file, "
+            "such as 'budget.db'."
+        )
+    return Path(name).absolute()
+
+
+def _words(value: object, name: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{name}={value!r} must be a non-empty string. Nothing was drawn or recorded.")
+    return value

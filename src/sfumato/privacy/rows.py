@@ -1,0 +1,183 @@
+"""Between the tables of a ledger and its nouns. What is read from the file is checked; what does not hold is damage."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import cast
+
+from sfumato.errors import LedgerError, SfumatoError
+from sfumato.policy import Policy, policy_from_spec
+from sfumato.privacy.account import Account, Entry, EntryKind
+from sfumato.privacy.budget import Epsilon, stored
+from sfumato.privacy.unit import Unit, unit_of
+
+_ACCOUNT = "SELECT dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened FROM account"
+_ENTRY = "SELECT time, kind, label, release_id, policy, unit, max_per_entity, epsilon, rate, cost FROM entry"
+
+_AccountRow = tuple[str, str, str, str | None, str | None, str | None, int | None, str]
+_EntryRow = tuple[str, str, str, str | None, str | None, str | None, int | None, str, int, str]
+
+
+def now() -> datetime:
+    """The present, UTC."""
+    return datetime.now(UTC)
+
+
+def canonical(policy: Policy) -> str:
+    """The text under which a policy is kept."""
+    return json.dumps(policy.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def find_account(connection: sqlite3.Connection, dataset: str) -> Account | None:
+    """The account of a dataset, or None."""
+    row = connection.execute(f"{_ACCOUNT} WHERE dataset = ?", (dataset,)).fetchone()
+    return None if row is None else _account(row)
+
+
+def all_accounts(connection: sqlite3.Connection) -> tuple[Account, ...]:
+    """Every account of the file, in the order they were opened."""
+    return tuple(_account(row) for row in connection.execute(f"{_ACCOUNT} ORDER BY id"))
+
+
+def entries_of(connection: sqlite3.Connection, dataset: str) -> tuple[Entry, ...]:
+    """The history of an account, oldest first."""
+    query = f"{_ENTRY} WHERE account = (SELECT id FROM account WHERE dataset = ?) ORDER BY id"
+    return tuple(_entry(row) for row in connection.execute(query, (dataset,)))
+
+
+def insert_account(connection: sqlite3.Connection, account: Account) -> None:
+    """Open an account; a second one for the same dataset is refused by the table."""
+    connection.execute(
+        "INSERT INTO account (dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (account.dataset, *_amounts(account), *_terms(account), account.opened.isoformat()),
+    )
+
+
+def update_account(connection: sqlite3.Connection, account: Account) -> None:
+    """Write the sums and terms of an account."""
+    connection.execute(
+        "UPDATE account SET total = ?, spent = ?, policy = ?, fingerprint = ?, unit = ?, max_per_entity "
+        "= ? WHERE dataset = ?",
+        (*_amounts(account), *_terms(account), account.dataset),
+    )
+
+
+def insert_entry(connection: sqlite3.Connection, dataset: str, entry: Entry, fingerprint: str | None) -> None:
+    """Add a line to an account's history."""
+    unit = entry.unit
+    connection.execute(
+        "INSERT INTO entry (account, time, kind, label, release_id, policy, fingerprint, unit, "
+        "max_per_entity, epsilon, rate, cost) VALUES ((SELECT id FROM account WHERE dataset = ?), ?, ?, "
+        "?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            dataset,
+            entry.time.isoformat(),
+            entry.kind,
+            entry.label,
+            entry.release_id,
+            entry.policy,
+            fingerprint,
+            None if unit is None else unit.name,
+            None if unit is None else unit.max_per_entity,
+            stored(entry.epsilon, "epsilon"),
+            entry.rate,
+            stored(entry.cost, "the cost"),
+        ),
+    )
+
+
+def require_sound(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a file that SQLite finds damaged, or whose sums do not agree with its entries."""
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise _damaged(f"'{path}': SQLite reports {verdict}")
+    for account in all_accounts(connection):
+        entries = entries_of(connection, account.dataset)
+        caps = [entry.epsilon for entry in entries if entry.kind != "release"]
+        releases = [entry for entry in entries if entry.kind == "release"]
+        if any(entry.cost != entry.epsilon * entry.rate for entry in releases) or not caps:
+            raise _damaged(f"'{path}', account '{account.dataset}': its history does not add up")
+        if sum((entry.cost for entry in entries), Fraction(0)) != account.spent or caps[-1] != account.total:
+            raise _damaged(f"'{path}', account '{account.dataset}': its sums do not agree with its history")
+        if account.spent > account.total:
+            raise _damaged(f"'{path}', account '{account.dataset}': more is spent than it holds")
+
+
+def policy_of(account: Account) -> Policy | None:
+    """The policy an account was opened under, read back through the closed registry of policies."""
+    if account.policy_spec is None:
+        return None
+    try:
+        policy = policy_from_spec(json.loads(account.policy_spec))
+    except (SfumatoError, ValueError) as error:
+        raise _damaged(f"account '{account.dataset}': its policy cannot be read") from error
+    if policy.fingerprint != account.fingerprint:
+        raise _damaged(f"account '{account.dataset}': its policy does not match its fingerprint")
+    return policy
+
+
+def _amounts(account: Account) -> tuple[str, str]:
+    return stored(account.total, "epsilon"), stored(account.spent, "the sum spent")
+
+
+def _terms(account: Account) -> tuple[str | None, str | None, str | None, int | None]:
+    unit = account.unit
+    return (
+        account.policy_spec,
+        account.fingerprint,
+        None if unit is None else unit.name,
+        None if unit is None else unit.max_per_entity,
+    )
+
+
+def _account(row: _AccountRow) -> Account:
+    dataset, total, spent, policy, fingerprint, unit, most, opened = row
+    try:
+        return Account(
+            dataset=dataset,
+            total=_amount(total),
+            spent=_amount(spent),
+            policy_spec=policy,
+            fingerprint=fingerprint,
+            unit=_unit(unit, most),
+            opened=datetime.fromisoformat(opened),
+        )
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise _damaged(f"account '{dataset}' cannot be read") from error
+
+
+def _entry(row: _EntryRow) -> Entry:
+    time, kind, label, release_id, policy, unit, most, epsilon, rate, cost = row
+    try:
+        return Entry(
+            time=datetime.fromisoformat(time),
+            kind=cast(EntryKind, kind),
+            label=label,
+            release_id=release_id,
+            policy=policy,
+            unit=_unit(unit, most),
+            epsilon=_amount(epsilon),
+            rate=int(rate),
+            cost=_amount(cost),
+        )
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise _damaged("an entry of its history cannot be read") from error
+
+
+def _unit(name: str | None, max_per_entity: int | None) -> Unit | None:
+    return None if name is None else unit_of(name, max_per_entity)
+
+
+def _amount(text: str) -> Epsilon:
+    amount = Epsilon(text)
+    if amount < 0:
+        raise ValueError("a negative amount")
+    return amount
+
+
+def _damaged(what: str) -> LedgerError:
+    return LedgerError(f"The ledger is damaged: {what}. Nothing was drawn or recorded. Restore a backup.")

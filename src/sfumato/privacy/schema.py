@@ -1,0 +1,95 @@
+"""The tables of a ledger file, and how a file is told to be one of ours.
+
+An account's running sum stands in its row and its entries stand beside it; both are written in one
+transaction and compared when the ledger is opened, so a file that was edited or half restored is noticed.
+Entries are never changed or deleted. Amounts are exact fractions as text, 'p/q'. No column holds anything
+computed from private data: no counts, no totals, no digests.
+
+Later versions add tables (steps of streams, levels of refinable releases) and raise `SCHEMA_VERSION`; the
+meaning of what is here does not change.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from sfumato.errors import LedgerError
+
+APPLICATION_ID = 0x5366756D  # "Sfum"
+SCHEMA_VERSION = 1
+
+_STATEMENTS = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+    """
+    CREATE TABLE account (
+        id             INTEGER PRIMARY KEY,
+        dataset        TEXT NOT NULL UNIQUE,
+        total          TEXT NOT NULL,
+        spent          TEXT NOT NULL,
+        policy         TEXT,                -- canonical JSON of the policy's spec; NULL until the first release sets it
+        fingerprint    TEXT,
+        unit           TEXT CHECK (unit IN ('record', 'person')),
+        max_per_entity INTEGER CHECK (max_per_entity >= 1),
+        opened         TEXT NOT NULL,       -- UTC, ISO 8601
+        CHECK ((policy IS NULL) = (fingerprint IS NULL))
+    )
+    """,
+    """
+    CREATE TABLE entry (
+        id             INTEGER PRIMARY KEY AUTOINCREMENT,
+        account        INTEGER NOT NULL REFERENCES account (id),
+        time           TEXT NOT NULL,       -- UTC, ISO 8601
+        kind           TEXT NOT NULL CHECK (kind IN ('open', 'release', 'raise')),
+        label          TEXT NOT NULL,
+        release_id     TEXT,
+        policy         TEXT,                -- the policy in words, for people
+        fingerprint    TEXT,
+        unit           TEXT,
+        max_per_entity INTEGER,
+        epsilon        TEXT NOT NULL,       -- of the release, or the new total
+        rate           INTEGER NOT NULL,
+        cost           TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX entry_by_account ON entry (account, id)",
+    """
+    CREATE TRIGGER entry_never_changes BEFORE UPDATE ON entry
+    BEGIN SELECT RAISE(ABORT, 'entries of a ledger are never changed'); END
+    """,
+    """
+    CREATE TRIGGER entry_never_goes BEFORE DELETE ON entry
+    BEGIN SELECT RAISE(ABORT, 'entries of a ledger are never deleted'); END
+    """,
+    """
+    CREATE TRIGGER account_never_goes BEFORE DELETE ON account
+    BEGIN SELECT RAISE(ABORT, 'accounts of a ledger are never deleted'); END
+    """,
+)
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Write the empty ledger; the caller holds the transaction."""
+    for statement in _STATEMENTS:
+        connection.execute(statement)
+
+
+def require_ours(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a foreign database or a newer ledger before anything in it is touched."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    if application_id != APPLICATION_ID:
+        raise LedgerError(
+            f"'{path}' is not a sfumato ledger: it is empty, cut short, or another program's database. "
+            "Nothing was drawn or recorded. Give the path of a ledger, or one where no file exists to "
+            "start a new ledger."
+        )
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA_VERSION:
+        raise LedgerError(
+            f"'{path}' was written by a newer sfumato (ledger version {version}; this one reads up to "
+            f"{SCHEMA_VERSION}). Nothing was drawn or recorded. Upgrade sfumato."
+        )
+    if version < 1:
+        raise LedgerError(
+            f"'{path}' is damaged: its ledger version is {version}. Nothing was drawn or recorded. Restore a backup."
+        )

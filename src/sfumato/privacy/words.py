@@ -1,0 +1,163 @@
+"""A guarantee in plain words, for someone who is not a privacy expert. Every figure is rounded to the safe side."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sfumato.exact import text
+from sfumato.privacy.unit import unit_of
+
+if TYPE_CHECKING:
+    from sfumato.privacy.guarantee import Guarantee
+
+_SEEDED = (
+    "NOT PRIVATE: made with seeded randomness, for tests and papers. Whoever knows or guesses the seed "
+    "can take the noise away. Do not publish it."
+)
+
+
+def one_line(guarantee: Guarantee) -> str:
+    """The promise on one line."""
+    unit = unit_of(guarantee.unit, guarantee.max_per_entity)
+    policy = guarantee.policy
+    promise = f"ε = {guarantee.epsilon} per {unit}; policy '{policy.name}': {policy.describe()}"
+    return promise if guarantee.private else f"NOT PRIVATE (seeded randomness). Would be: {promise}"
+
+
+def describe(guarantee: Guarantee) -> str:
+    """The promise and its limits, a paragraph each."""
+    parts = [
+        _promise(guarantee),
+        _steps(guarantee),
+        _unit(guarantee),
+        _standard(guarantee),
+        _limits(guarantee),
+    ]
+    if not guarantee.private:
+        parts = [_SEEDED, "With unpredictable randomness the promise would be:", *parts, _SEEDED]
+    return "\n\n".join(parts)
+
+
+def odds(epsilon: Fraction) -> str:
+    """By how much the odds may change at ε, rounded up: 'a factor 2.72'."""
+    factor = math.exp(epsilon) if epsilon < 14 else math.inf
+    if factor < 1000:
+        return f"a factor {math.ceil(factor * 100) / 100:g}"
+    if factor < 1_000_000:
+        return f"a factor {math.ceil(factor):,}"
+    return "a factor of a million or more: practically not hidden"
+
+
+def _promise(guarantee: Guarantee) -> str:
+    policy = guarantee.policy
+    differ = "that differ by one such step"
+    if guarantee.unit == "person":
+        differ = "in which each counted record of one person differs by at most one such step"
+    return (
+        f"Neighbours ('{policy.name}'): {policy.describe()}.\n"
+        f"Promise (ε = {guarantee.epsilon}): whatever else somebody knows, seeing this release changes the odds they "
+        f"give to two datasets {differ} by at most {odds(guarantee.epsilon)}."
+    )
+
+
+def _steps(guarantee: Guarantee) -> str:
+    diameter = guarantee.policy.diameter
+    lines = ["A longer change is a path of such steps, and is hidden less the longer it is:"]
+    for steps in (1, 2, 10):
+        if steps <= max(diameter, 1):
+            epsilon = guarantee.at(steps)
+            name = "step" if steps == 1 else "steps"
+            lines.append(f"  {steps:>2} {name}: ε = {epsilon}, odds change by at most {odds(epsilon)}")
+    if math.isinf(diameter):
+        lines.append("  Some cells are joined by no path: a change between them is not hidden.")
+    else:
+        lines.append(f"  No two cells are more than {_count(diameter, 'step')} apart.")
+    return "\n".join(lines)
+
+
+def _unit(guarantee: Guarantee) -> str:
+    most = guarantee.max_per_entity
+    if guarantee.unit == "person":
+        words = (
+            f"Unit: one person, of whom at most {_count(most or 1, 'record')} "
+            f"{'is' if most == 1 else 'are'} counted. Each of them may take one step, all at once."
+        )
+        if guarantee.policy.total_is_public:
+            words += " No step lets a record appear or vanish, so how many records a person has is public."
+        else:
+            words += (
+                " A person who has more records than that is covered when each of them moves between "
+                "cells, or when all of them come or go; not when some of them go and others take their "
+                "place in the count."
+            )
+        return words
+    words = "Unit: one record. "
+    if most is None:
+        return words + (
+            "A person with several records is hidden less: k records that change together are hidden at "
+            "k × ε. To promise something about persons, bound the records of each with max_per_entity."
+        )
+    return words + (
+        f"At most {_count(most, 'record')} of each person {'was' if most == 1 else 'were'} counted, so "
+        f"all that was counted of one person is hidden at {most} × ε = {text(guarantee.at(most))}."
+    )
+
+
+def _standard(guarantee: Guarantee) -> str:
+    policy, unit = guarantee.policy, guarantee.unit
+    whose = "one record" if unit == "record" else "each counted record of one person"
+    lines = ["In terms of standard differential privacy (Lemma 1):"]
+    if math.isinf(policy.diameter):
+        lines.append("  replace-one: no guarantee, since some cells are joined by no path.")
+    else:
+        lines.append(f"  replace-one ({whose} moves anywhere): {_multiple(guarantee, policy.diameter)}")
+    if math.isinf(policy.eccentricity):
+        lines.append("  add/remove: no guarantee, since not every record can appear or vanish along a path.")
+    else:
+        lines.append(f"  add/remove ({whose} comes or goes): {_multiple(guarantee, policy.eccentricity)}")
+    return "\n".join(lines)
+
+
+def _limits(guarantee: Guarantee) -> str:
+    policy = guarantee.policy
+    lines = ["What is not promised:"]
+    if policy.total_is_public:
+        lines.append("  The total number of records is public: no step lets a record appear or vanish.")
+    if policy.name not in ("bounded", "unbounded"):
+        lines.append(
+            "  Presence is not hidden, a step is: that there is a record, and roughly where, may become known."
+            if policy.total_is_public
+            else "  Presence is hidden only as far as the steps to 'not there' go (see add/remove above)."
+        )
+    if not policy.connected:
+        lines.append(
+            "  The policy falls into parts that no step joins. How many records are in a part is "
+            "public, except in parts where records may appear and vanish."
+        )
+    lines += [
+        "  Records that depend on each other (the same person under two names, a family that travels "
+        "together) can betray each other: the promise is about one unit's own change.",
+        "  What the data show about everybody stays visible; that is what they are published for.",
+        "  Several releases add up: two at ε are together one at 2ε. A ledger keeps the sum and its limit.",
+        f"  All of this holds up to an event of probability {_power(guarantee.slack)}, in which the "
+        "noise generator departs from the exact distribution.",
+    ]
+    return "\n".join(lines)
+
+
+def _multiple(guarantee: Guarantee, steps: float) -> str:
+    return f"ε = {text(guarantee.at(int(steps)))} ({_count(steps, 'step')} × {guarantee.epsilon})"
+
+
+def _count(number: float, noun: str) -> str:
+    return f"{int(number)} {noun}" if number == 1 else f"{int(number)} {noun}s"
+
+
+def _power(probability: Fraction) -> str:
+    """A probability rounded up to a power of two."""
+    if probability == 0:
+        return "0"
+    exponent = (probability.denominator // probability.numerator).bit_length() - 1
+    return f"2^-{exponent}" if exponent else text(probability)
