@@ -160,7 +160,6 @@ def test_draws_fit_at_odd_rates(rate):
     assert np.abs(values).max() < 2**61
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 100)], ids=str)
 def test_small_draws_fit_their_scale_and_no_scale_ten_percent_off(rate):
     """500 draws of 1,000 values each, which take another path than large draws do."""
@@ -174,8 +173,10 @@ def test_small_draws_fit_their_scale_and_no_scale_ten_percent_off(rate):
 
 @pytest.mark.parametrize("row", range(2, 7))
 def test_one_wrong_bit_probability_is_caught(monkeypatch, row):
-    """2·10⁶ values at scale 10; one bit of both halves is one more often by 8/256. (The lowest two bits are tested in the
-    halves themselves: in the difference of the halves the same error of both shows to second order only.)"""
+    """2·10⁶ values at scale 10; one bit of both halves is one more often by 8/256.
+
+    The lowest two bits are tested in the halves themselves: in the difference the same error of both nearly cancels.
+    """
     noise = DiscreteLaplace(Fraction(1, 10))
     broken = expansion(noise.rate).copy()
     broken[row, 0] += 8

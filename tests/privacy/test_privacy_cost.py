@@ -122,7 +122,7 @@ def _counted(records: tuple[int, ...], order: tuple[int, ...], bound: int | None
 
 def _steps(before: tuple[int, ...], after: tuple[int, ...], far: dict[int, dict[int, float]], unit: Unit) -> float:
     """How many times the release's ε the two counts are apart, matching records in the best way."""
-    slots = max(len(before), len(after))
+    slots = max(len(before), len(after), unit.max_per_entity or 0)
     before += (-1,) * (slots - len(before))
     after += (-1,) * (slots - len(after))
     best = math.inf
@@ -164,7 +164,7 @@ def test_exchange_between_policies_equals_brute_force(account: Policy, release: 
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     account=_policies(3),
     release=_policies(3),

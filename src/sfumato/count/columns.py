@@ -68,8 +68,8 @@ def check_columns(columns: Columns, domain: Domain, schema: Mapping[str, nw.dtyp
         if not _fits(axis, schema[name]):
             wanted = f"labels of type {axis.kind.__name__}" if isinstance(axis, Labels) else "numbers"
             raise InvalidInput(
-                f"Column {name!r} is of type {schema[name]}, and axis {axis.name!r} needs {wanted}. Nothing was counted. "
-                "Convert the column first."
+                f"Column {name!r} is of type {schema[name]}, and axis {axis.name!r} needs {wanted}. "
+                "Nothing was counted. Convert the column first."
             )
 
 

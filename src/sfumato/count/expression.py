@@ -1,63 +1,78 @@
-"""The cell of a record as one expression that every engine runs.
+"""The cell of a record as one chain of expressions that every engine runs.
 
-It is the rule of `sfumato.domain.interval` word for word: clamp, guess, compare with the two edges, correct
-by one, clip. Each step is one IEEE operation on doubles, so every engine gives the same cell for every
-double, infinities included. The guess is rounded down with ``floor``: turning a double into an integer
-truncates on some engines and rounds on others (DuckDB), and happens here only to numbers that are whole.
+It is the rule of `sfumato.domain.interval` word for word: clamp, guess, compare with the two edges, correct by one,
+clip. Each step is one IEEE operation on doubles, so every engine gives the same cell for every double, infinities
+included. The guess is rounded down with ``floor``: turning a double into an integer truncates on some engines and
+rounds on others (DuckDB), and happens here only to numbers that are whole.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
 from sfumato.count.columns import Columns
 from sfumato.domain import Axis, Domain, Interval, Labels
 
+if TYPE_CHECKING:
+    from sfumato.count.inputs import Frame
+
 MISSING = -1
 """The key of a row in which a coordinate is null or NaN: no record."""
 
 
-def record_key(domain: Domain, columns: Columns) -> nw.Expr:
-    """One whole number for each row, so that a single group-by yields the counts and the report.
+def record_keys(frame: Frame, domain: Domain, columns: Columns) -> Any:
+    """A frame with one whole number for each row, so that a single group-by yields the counts and the report.
 
-    ``MISSING`` without coordinates; the cell number inside the bounds; ``size`` more when the record was
-    clamped or put under ``other``; and ``2 * size`` when a label is unknown and the axis has no place for it.
+    ``MISSING`` without coordinates; the cell number inside the bounds; ``size`` more when the record was clamped or put
+    under ``other``; and ``2 * size`` when a label is unknown and the axis has no place for it. The steps are columns of
+    their own (value v, clamped c, guess g), or engines would compute each as often as it is mentioned.
     """
+    pairs = list(zip(domain.axes, columns.axes, strict=True))
+    intervals = [(i, axis) for i, axis in enumerate(domain.axes) if isinstance(axis, Interval)]
+    steps: Any = frame.select(*(_value(axis, column).alias(f"v{i}") for i, (axis, column) in enumerate(pairs)))
+    if intervals:
+        steps = steps.with_columns(*(nw.col(f"v{i}").clip(a.low, a.high).alias(f"c{i}") for i, a in intervals))
+        steps = steps.with_columns(*(_guess(axis, nw.col(f"c{i}")).alias(f"g{i}") for i, axis in intervals))
     flat, outside = nw.lit(0.0), nw.lit(False)
     missing, unknown = nw.lit(False), nw.lit(False)
-    for axis, column in zip(domain.axes, columns.axes, strict=True):
+    for i, axis in enumerate(domain.axes):
+        value = nw.col(f"v{i}")
+        missing = missing | value.is_null() | value.is_nan()
         if isinstance(axis, Interval):
-            x = nw.col(column).cast(nw.Float64)
-            cell, beyond = _interval_cell(axis, x), (x < axis.low) | (x > axis.high)
-            missing = missing | x.is_null() | x.is_nan()
+            cell = _corrected(axis, nw.col(f"c{i}"), nw.col(f"g{i}"))
+            beyond = (value < axis.low) | (value > axis.high)
         else:
-            cell = _label_cell(axis, column)
-            beyond = cell < 0
+            cell, beyond = value, value < 0.0
             if isinstance(axis, Labels) and axis.other is not None:
                 cell = nw.when(beyond).then(nw.lit(float(axis.labels.index(axis.other)))).otherwise(cell)
             else:
                 unknown = unknown | beyond
-            missing = missing | nw.col(column).is_null()
         flat, outside = flat * float(axis.cells) + cell, outside | beyond
     located = flat + outside.cast(nw.Float64) * float(domain.size)
     placed = nw.when(unknown).then(nw.lit(2.0 * domain.size)).otherwise(located)
-    return nw.when(missing).then(nw.lit(float(MISSING))).otherwise(placed).cast(nw.Int64)
+    key = nw.when(missing).then(nw.lit(float(MISSING))).otherwise(placed)
+    return steps.select(key.cast(nw.Int64).alias("key"))
 
 
-def _interval_cell(axis: Interval, x: nw.Expr) -> nw.Expr:
-    low, step, last = axis.low, axis.step, float(axis.cells - 1)
-    x = x.clip(low, axis.high)
-    guess = ((x - low) / step).floor().clip(0.0, last)
-    below = (x < guess * step + low).cast(nw.Float64)
-    above = (x >= (guess + 1.0) * step + low).cast(nw.Float64)
-    return (guess - below + above).clip(0.0, last)
+def _value(axis: Axis, column: str) -> nw.Expr:
+    """A coordinate, or the position of a label with -1 for an unknown one; null where there is none."""
+    value = nw.col(column)
+    if not isinstance(axis, Labels):
+        return value.cast(nw.Float64)
+    if axis.kind is str:
+        value = value.cast(nw.String)
+    positions = [float(i) for i in range(axis.cells)]
+    known = value.replace_strict(list(axis.labels), positions, default=-1.0, return_dtype=nw.Float64)
+    return nw.when(~nw.col(column).is_null()).then(known)
 
 
-def _label_cell(axis: Axis, column: str) -> nw.Expr:
-    """The position of a label as a double, -1 for one that is not in the list."""
-    labels = list(axis.labels) if isinstance(axis, Labels) else []
-    positions = [float(i) for i in range(len(labels))]
-    values = nw.col(column)
-    if labels and isinstance(labels[0], str):
-        values = values.cast(nw.String)
-    return values.replace_strict(labels, positions, default=-1.0, return_dtype=nw.Float64)
+def _guess(axis: Interval, clamped: nw.Expr) -> nw.Expr:
+    return ((clamped - axis.low) / axis.step).floor().clip(0.0, float(axis.cells - 1))
+
+
+def _corrected(axis: Interval, clamped: nw.Expr, guess: nw.Expr) -> nw.Expr:
+    below = (clamped < guess * axis.step + axis.low).cast(nw.Float64)
+    above = (clamped >= (guess + 1.0) * axis.step + axis.low).cast(nw.Float64)
+    return (guess - below + above).clip(0.0, float(axis.cells - 1))

@@ -21,29 +21,36 @@ _KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
 _COMPRESSED = (".gz", ".zst")
 
 
-def open_frame(data: Any) -> Frame:
+def is_files(data: Any) -> bool:
+    """Whether the data is given by paths."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(isinstance(path, (str, Path)) for path in data)
+    return isinstance(data, (str, Path))
+
+
+def open_frame(data: Any, *, hold: bool) -> Frame:
     """The data as a Narwhals frame, nothing read yet.
 
-    Files become a DuckDB relation, and so does an Arrow stream.
+
+
+    Files become a DuckDB relation, and so does an Arrow stream. A stream can be read once: ``hold`` keeps it in memory.
+
     """
     import narwhals as nw
 
-    if isinstance(data, (str, Path)):
-        return read_files([data])
-    if isinstance(data, (list, tuple)) and data and all(isinstance(path, (str, Path)) for path in data):
-        return read_files(list(data))
+    if is_files(data):
+        return read_files(list(data) if isinstance(data, (list, tuple)) else [data])
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
         return frame
     if hasattr(data, "__arrow_c_stream__"):
-        import duckdb
         import pyarrow as pa
 
         reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
-        return nw.from_native(duckdb.connect().from_arrow(reader))
+        return nw.from_native(connection().from_arrow(reader.read_all() if hold else reader))
     raise InvalidInput(
-        f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, Polars or "
-        "PySpark frame, an Arrow table or a DuckDB relation; for a NumPy array of points use sf.count_points. "
+        f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, "
+        "Polars or PySpark frame, an Arrow table or a DuckDB relation; for a NumPy array use sf.count_points. "
         "Nothing was counted."
     )
 
@@ -53,16 +60,15 @@ def read_files(paths: list[str | Path]) -> nw.LazyFrame[Any]:
 
     A path may be a directory of Parquet files, a glob pattern or an address.
     """
-    import duckdb
     import narwhals as nw
 
     names = [_checked(path) for path in paths]
     kinds = {_kind(name) for name in names}
     if len(kinds) > 1:
         raise InvalidInput(f"data={[str(p) for p in paths]!r} mixes Parquet and CSV. Count them one after the other.")
-    connection = duckdb.connect()
     with hushed(f"{', '.join(names)} could not be read as {'/'.join(kinds)}"):
-        relation = connection.read_parquet(names) if kinds == {"parquet"} else connection.read_csv(names)
+        database = connection()
+        relation = database.read_parquet(names) if kinds == {"parquet"} else database.read_csv(names)
     return nw.from_native(relation)
 
 
@@ -82,10 +88,19 @@ def _kind(name: str) -> str:
     kind = _KINDS.get(suffixes[-1].lower()) if suffixes else None
     if kind is None:
         raise InvalidInput(
-            f"data={name!r} has none of the known endings {', '.join(_KINDS)} (or these with {', '.join(_COMPRESSED)}). "
+            f"data={name!r} has none of the known endings {', '.join(_KINDS)} (also with {', '.join(_COMPRESSED)}). "
             "Nothing was counted. Rename the file, or open it with DuckDB or Polars and give the relation or frame."
         )
     return kind
+
+
+def connection() -> Any:
+    """A DuckDB of our own, in memory and quiet: the caller's settings and tables stay out of it."""
+    import duckdb
+
+    database = duckdb.connect()
+    database.execute("SET enable_progress_bar = false")
+    return database
 
 
 @contextmanager
@@ -105,6 +120,6 @@ def hushed(what: str) -> Iterator[None]:
         return
     # Raised outside the handler: inside, Python would keep the engine's error as its context.
     raise InvalidInput(
-        f"{what}: the engine stopped with {kind}. Its message may quote a record and is not repeated. Nothing was counted. "
-        "Run the same read in the engine itself to see it."
+        f"{what}: the engine stopped with {kind}. Its message may quote a record and is not repeated. Nothing was "
+        "counted. Run the same read in the engine itself to see it."
     )

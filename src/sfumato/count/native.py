@@ -27,12 +27,11 @@ def count_native(
     """The flat counts and the report. A lazy frame stays lazy until its group-by is collected."""
     import narwhals as nw
 
-    from sfumato.count.expression import MISSING, record_key
+    from sfumato.count.expression import MISSING, record_keys
 
     tally = empty_tally(domain)
     with hushed("The records could not be counted"):
-        keyed: Any = frame.select(record_key(domain, columns).alias("key"))
-        grouped = keyed.group_by("key").agg(nw.len().alias("records"))
+        grouped: Any = record_keys(frame, domain, columns).group_by("key").agg(nw.len().alias("records"))
         if isinstance(grouped, nw.LazyFrame):
             grouped = grouped.collect("pyarrow")
         keys = np.asarray(grouped["key"].to_numpy(), dtype=np.int64)

@@ -14,18 +14,15 @@ _PATIENCE = 1.0  # seconds before a bar appears: what is quick needs none
 
 
 @contextmanager
-def advancing(progress: Progress, total: Callable[[], int | None]) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of rows just read.
-
-    ``total`` is asked only when somebody wants to know.
-    """
+def advancing(progress: Progress, total: Callable[[], int] | None) -> Iterator[Callable[[int], None]]:
+    """A function to call with the number of rows just read."""
     if progress is None or progress is False:
-        yield lambda rows: None
+        yield _nothing
     elif progress is True:
-        with _bar(total()) as advance:
+        with _bar(None if total is None else total()) as advance:
             yield advance
     elif callable(progress):
-        rows_in_all, done = total(), 0
+        rows_in_all, done = None if total is None else total(), 0
         report = progress
 
         def call(rows: int) -> None:
@@ -36,8 +33,14 @@ def advancing(progress: Progress, total: Callable[[], int | None]) -> Iterator[C
         yield call
     else:
         raise InvalidInput(
-            f"progress={progress!r} is neither True nor False nor a function of (rows done, rows in all). Nothing was counted."
+            f"progress={progress!r} is neither True nor False nor a function of (rows done, rows in all). "
+            "Nothing was counted."
         )
+
+
+def _nothing(rows: int) -> None:
+    """Nobody wants to know."""
+    del rows
 
 
 @contextmanager

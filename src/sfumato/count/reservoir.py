@@ -25,10 +25,14 @@ from numpy.typing import NDArray
 
 from sfumato.noise import Source
 
-ROWS = 1 << 22
-"""Rows gathered before they are thinned out, and rows kept before the entities are halved."""
+WAITING = 1 << 21
+"""Rows gathered before they are thinned out."""
+
+KEPT = 1 << 22
+"""Rows kept before the entities are halved."""
 
 _FEW = 1 << 10  # entities: fewer do not split into halves of about equal size
+_GROUPS = 1 << 15  # entities thinned at a time: what they need stays in the cache
 
 
 @dataclass(frozen=True)
@@ -50,39 +54,35 @@ class Share:
 
 @dataclass
 class Reservoir:
-    """The records kept so far of the entities in ``share``.
-
-    ``left`` lists the shares given up, for later passes.
-    """
+    """The records kept so far of the entities in ``share``. ``left`` lists the shares given up, for later passes."""
 
     limit: int
     source: Source
     share: Share = field(default_factory=Share)
-    rows: int = ROWS
+    waiting: int = WAITING
+    most: int = KEPT
     left: list[Share] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._entities = np.empty(0, np.uint64)  # of the kept records, grouped
-        self._cells = np.empty(0, np.int64)
-        self._passed = np.empty(0, np.int64)  # how many were left out; at an entity's first kept record, else
-        0 self._new: list[tuple[NDArray[np.uint64], NDArray[np.int64]]] = [] self._waiting = 0
+        self._cells = np.empty(0, np.int32)
+        self._passed = np.empty(0, np.int64)  # records left out, at their entity's first kept one
+        self._new: list[tuple[NDArray[np.uint64], NDArray[np.int32]]] = []
+        self._rows = 0
 
     def add(self, entities: NDArray[np.uint64], cells: NDArray[np.int64]) -> None:
-        """Offer records.
-
-        Entities are 64-bit digests: two that collide share their m, which hides more, not less.
-        """
+        """Offer records. Entities are 64-bit digests: two that collide share their m, which hides more, not less."""
         if self.share.parts > 1:
             mine = self.share.holds(entities)
             entities, cells = entities[mine], cells[mine]
-        self._new.append((entities, cells))
-        self._waiting += len(cells)
-        if self._waiting >= self.rows:
+        self._new.append((entities, cells.astype(np.int32)))
+        self._rows += len(cells)
+        if self._rows >= self.waiting:
             self._thin()
-            if len(self._cells) > self.rows and np.count_nonzero(self._heads()) > _FEW:
+            if len(self._cells) > self.most and len(np.unique(self._entities)) > _FEW:
                 self._narrow()
 
-    def kept(self) -> NDArray[np.int64]:
+    def kept(self) -> NDArray[np.int32]:
         """The cells of the records that were chosen."""
         self._thin()
         return self._cells
@@ -97,46 +97,54 @@ class Reservoir:
         """How many entities lost a record, of those thinned so far."""
         return int(np.count_nonzero(self._passed))
 
-    def _heads(self) -> NDArray[np.bool_]:
-        heads = np.ones(len(self._entities), np.bool_)
-        np.not_equal(self._entities[1:], self._entities[:-1], out=heads[1:])
-        return heads
-
     def _narrow(self) -> None:
         self.share, other = self.share.halves()
         self.left.append(other)
         mine = self.share.holds(self._entities)
-        self._entities, self._cells, self._passed = self._entities[mine], self._cells[mine],
-        self._passed[mine]
+        self._entities, self._cells, self._passed = self._entities[mine], self._cells[mine], self._passed[mine]
 
     def _thin(self) -> None:
-        if not self._new:
+        """Take the waiting records into account, entity by entity."""
+        if not self._rows:
             return
         entities = np.concatenate([self._entities, *(e for e, _ in self._new)])
         cells = np.concatenate([self._cells, *(c for _, c in self._new)])
-        passed = np.concatenate([self._passed, np.zeros(self._waiting, np.int64)])
-        self._new, self._waiting = [], 0
-
+        old, passed = len(self._cells), np.append(self._passed, 0)
+        self._new, self._rows = [], 0
         order = grouped(entities)  # kept records come first in their group: they stand first in the arrays
-        self._entities = entities[order]
-        starts = np.flatnonzero(self._heads())
-        lengths = np.diff(starts, append=len(order))
-        before = passed[order[starts]]
-        position = np.arange(len(order)) - np.repeat(starts, lengths)
+        entities = entities[order]
+        starts = np.flatnonzero(np.append(True, entities[1:] != entities[:-1]))
+        ends = np.append(starts[1:], len(order))
+        tables, passes = [], []
+        for a in range(0, len(starts), _GROUPS):
+            b = min(a + _GROUPS, len(starts))
+            before = passed[np.minimum(order[starts[a:b]], old)]
+            table, after = _chosen(ends[a:b] - starts[a:b], before, self.limit, self.source)
+            tables.append(table + starts[a])
+            passes.append(after)
+        chosen = np.concatenate(tables)
+        self._entities, self._cells, self._passed = entities[chosen], cells[order[chosen]], np.concatenate(passes)
 
-        table = np.flatnonzero(position < self.limit)  # slot s of a group is held by its row s …
-        late = np.flatnonzero(position >= self.limit)  # … until a later row draws it
-        group = np.repeat(np.arange(len(starts)), np.maximum(lengths - self.limit, 0))
-        slot = _below(self.source.words(len(late)), position[late] + before[group] + 1)
-        drawn = slot < self.limit
-        sizes = np.minimum(lengths, self.limit)
-        offsets = np.cumsum(sizes) - sizes
-        np.maximum.at(table, offsets[group[drawn]] + slot[drawn], late[drawn])
 
-        self._entities = self._entities[table]
-        self._cells = cells[order[table]]
-        self._passed = np.zeros(len(table), np.int64)
-        self._passed[offsets] = before + lengths - sizes
+def _chosen(
+    lengths: NDArray[np.int64], before: NDArray[np.int64], limit: int, source: Source
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which rows of consecutive groups are kept, and how many were left out, at each group's first kept row.
+
+    The first rows of a group hold its slots. Row number t (counting the ``before`` that were left out earlier) draws one
+    below t and takes it over if it is one of the group's; of several the last does, which is the largest position.
+    """
+    starts, sizes = np.cumsum(lengths) - lengths, np.minimum(lengths, limit)
+    offsets, group = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(lengths)), lengths)
+    position = np.arange(len(group)) - starts[group]
+    table, late = np.flatnonzero(position < limit), np.flatnonzero(position >= limit)
+    group = group[late]
+    slot = _below(source.words(len(late)), position[late] + before[group] + 1)
+    drawn = slot < limit
+    np.maximum.at(table, offsets[group[drawn]] + slot[drawn], late[drawn])
+    passed = np.zeros(len(table), np.int64)
+    passed[offsets] = before + lengths - sizes
+    return table, passed
 
 
 def grouped(values: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from sfumato.count.columns import check_columns, choose_columns
 from sfumato.count.counts import Counts
-from sfumato.count.inputs import hushed, open_frame
+from sfumato.count.inputs import hushed, is_files, open_frame
 from sfumato.count.native import count_native
 from sfumato.count.progress import Progress, advancing
 from sfumato.count.stream import Stream, count_stream
@@ -80,7 +80,7 @@ def count(
             "Nothing was counted. Use engine='numpy', or leave it out."
         )
     chosen = choose_columns(domain, (x, y, z), columns, entity)
-    frame = open_frame(data)
+    frame = open_frame(data, hold=entity is not None)
     with hushed("The columns of the data could not be read"):
         schema = frame.collect_schema()
     check_columns(chosen, domain, schema)
@@ -88,7 +88,7 @@ def count(
         tally, report = count_native(frame, domain, chosen, drop=drop)
     else:
         stream = Stream(frame, domain, chosen)
-        with advancing(progress, stream.rows) as advance:
+        with advancing(progress, stream.rows if is_files(data) else None) as advance:
             tally, report = count_stream(
                 stream, drop=drop, limit=limit, source=source or SystemSource(), advance=advance
             )

@@ -7,6 +7,7 @@ from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
 from sfumato.linear.operator import Matrix, Operator
 from sfumato.linear.pairs import PairTypes
+from sfumato.linear.selection import Selection
 
 __all__ = [
     "Difference",
@@ -21,6 +22,7 @@ __all__ = [
     "Prefix",
     "Product",
     "PseudoInverse",
+    "Selection",
     "Stack",
     "nested_blocks",
 ]

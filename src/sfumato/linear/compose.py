@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidInput
 from sfumato.linear.elementary import Difference, Identity, Prefix
 from sfumato.linear.haar import Haar
+from sfumato.linear.hierarchy import Hierarchy
 from sfumato.linear.operator import Array, Operator
 
 
@@ -78,7 +79,7 @@ class PseudoInverse(Operator):
         """(A⁺)ᵀ·y."""
         return self.strategy.pinv_transpose(y)
 
-    def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
+    def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array] | None:
         """From the strategy's structure where it has some."""
         if isinstance(self.strategy, Haar):
             return self.strategy.inverse_range_terms(low, high)
@@ -88,7 +89,13 @@ class PseudoInverse(Operator):
             # The inverse of n prefix sums is the divergence of n edges, the last of which leads out of the line.
             shift = 1.0 if self.strategy.reverse else 0.0
             return Difference(self.rows + 1).range_terms(low + shift, high + shift)
-        return super().range_terms(low, high)
+        return None
+
+    def range_moments(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
+        """Likewise: a hierarchy knows its variances without its coefficients."""
+        if isinstance(self.strategy, Hierarchy):
+            return self.strategy.inverse_range_moments(low, high)
+        return super().range_moments(low, high)
 
 
 class Kronecker(Operator):

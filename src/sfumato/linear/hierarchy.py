@@ -65,23 +65,25 @@ class Hierarchy(Operator):
         return np.split(y, np.cumsum(self._sizes)[:-1], axis=-1)
 
     @cached_property
-    def _weights(self) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-        """(own, share): the weight of a node's own value on the way up, a child's share of the remainder on the way
-        down.
+    def _weights(self) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+        """(own, share, variance) of every level but the finest for the first two, of every level for the last.
+
+        The weight of a node's own value on the way up, a child's share of the remainder on the way down, and the
+        variance of a node's estimate from what lies below it, all for noise of variance one.
         """
-        variance = np.ones(self._sizes[-1])
+        variance = [np.ones(self._sizes[-1])]
         own: list[NDArray[np.float64]] = []
         share: list[NDArray[np.float64]] = []
         for ratio in reversed(self._ratios):
-            below = _sum_groups(variance, ratio)
-            share.append(variance / _spread(below, ratio, len(variance)))
+            below = _sum_groups(variance[-1], ratio)
+            share.append(variance[-1] / _spread(below, ratio, len(variance[-1])))
             own.append(below / (below + 1))
-            variance = own[-1]  # 1·V / (1 + V): the same expression
-        return own[::-1], share[::-1]
+            variance.append(own[-1])  # 1·V / (1 + V): the same expression
+        return own[::-1], share[::-1], variance[::-1]
 
     def pinv(self, y: Array) -> Array:
         """Least squares: up, then down."""
-        own, share = self._weights
+        own, share, _ = self._weights
         best = [self._split(y)[-1]]
         sums: list[Array] = []
         for depth in range(len(self._ratios) - 1, -1, -1):
@@ -96,7 +98,7 @@ class Hierarchy(Operator):
 
     def pinv_transpose(self, q: Array) -> Array:
         """The adjoint of the two passes, in reverse."""
-        own, share = self._weights
+        own, share, _ = self._weights
         felt = np.asarray(q, dtype=np.float64)
         levels: list[Array] = []
         for depth in range(len(self._ratios) - 1, -1, -1):
@@ -111,6 +113,50 @@ class Hierarchy(Operator):
             )
             levels[depth] = own[depth] * levels[depth]
         return np.concatenate(levels, axis=-1)
+
+    def inverse_range_moments(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(‖(A⁺)ᵀr‖², and a stand-in for the fourth power) for many ranges, in O(log n) each.
+
+        On the way down, what a node's children learn from each other is independent of everything above. A range
+        touches only the nodes that hold one of its ends, and seen from one level higher it is a range again, with
+        other shares at its ends. The fourth moment would need every coefficient; there are many and none dominates,
+        so it is put at a seventh of the squared second moment, which errs to the wide side.
+        """
+        share, variance = self._weights[1], self._weights[2]
+        ends = [low, high]
+        second = np.zeros(len(low))
+        for depth in range(len(self._ratios) - 1, -1, -1):
+            below = variance[depth + 1]
+            total, ratio = np.concatenate([[0.0], np.cumsum(below)]), self._ratios[depth]
+            spread = np.concatenate([[0.0], np.cumsum(share[depth])])
+            node = [np.minimum(t.astype(np.int64), len(below) - 1) for t in ends]
+            part = [t - k for t, k in zip(ends, node, strict=True)]
+            parent = [k // ratio for k in node]
+            first = [p * ratio for p in parent]
+            whole = [total[np.minimum(f + ratio, len(below))] - total[f] for f in first]
+            before = [total[k] - total[f] for k, f in zip(node, first, strict=True)]
+            seen = [b + below[k] * g for b, k, g in zip(before, node, part, strict=True)]
+            alone = [
+                b + below[k] * g**2 - s**2 / w for b, k, g, s, w in zip(before, node, part, seen, whole, strict=True)
+            ]
+            both = np.where(node[0] == node[1], before[0] + below[node[0]] * part[0] * part[1], seen[0])
+            joint = np.where(parent[0] == parent[1], both - seen[0] * seen[1] / whole[0], 0.0)
+            second += alone[0] + alone[1] - 2 * joint
+            ends = [
+                p + (spread[k] - spread[f]) + share[depth][k] * g
+                for p, k, f, g in zip(parent, node, first, part, strict=True)
+            ]
+        top = variance[0]
+        total = np.concatenate([[0.0], np.cumsum(top)])
+        node = [np.minimum(t.astype(np.int64), len(top) - 1) for t in ends]
+        part = [t - k for t, k in zip(ends, node, strict=True)]
+        same = node[0] == node[1]
+        apart = total[node[1]] - total[node[0]] - top[node[0]] + top[node[0]] * (1 - part[0]) ** 2
+        second += np.where(same, top[node[0]] * (part[1] - part[0]) ** 2, apart + top[node[1]] * part[1] ** 2)
+        second = np.maximum(second, 0.0)
+        return second, second**2 / 7
 
     def column_norms(self) -> Array:
         """Every cell lies in one block of every level."""

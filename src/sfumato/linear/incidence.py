@@ -24,6 +24,7 @@ class Incidence(Operator):
 
     def __init__(self, cells: int, tail: NDArray[np.int64], head: NDArray[np.int64]) -> None:
         self.rows, self.cols = cells, len(tail)
+        self.tail, self.head = tail, head
         edge = np.arange(self.cols)
         inner = head >= 0
         self._matrix = sp.csr_matrix(

@@ -82,14 +82,29 @@ class Operator(ABC):
             counts[:, k] = (kind == k).sum(axis=0)
         return PairTypes.of(values, counts)
 
-    def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
+    def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array] | None:
         """Aᵀ·r for many ranges r at once, as (coefficients, how often each occurs), each of shape (ranges, terms).
 
-        A range runs from cell coordinate `low` to `high` over the *rows* of the operator (which is an estimator here:
-        rows are cells, columns are noises); a cell that is cut counts in proportion. Coefficients of zero may be there.
+        Here the operator is an estimator: its rows are cells and its columns are noises. A range runs from cell
+        coordinate `low` to `high`; a cell that is cut counts in proportion. Coefficients of zero may be there. None
+        where a range is felt by too many noises for such a list.
         """
-        coefficients = self.transpose(range_weights(self.rows, low, high))
-        return coefficients, np.ones((1, 1), dtype=np.int64)
+        del low, high
+        return None
+
+    def range_moments(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
+        """(Σ c², Σ c⁴) over the coefficients c of many ranges: what variance and kurtosis of an answer need."""
+        terms = self.range_terms(low, high)
+        if terms is not None:
+            coefficients, counts = terms
+            return (counts * coefficients**2).sum(axis=-1), (counts * coefficients**4).sum(axis=-1)
+        second, fourth = np.empty(len(low)), np.empty(len(low))
+        step = max(1, (1 << 22) // self.rows)
+        for start in range(0, len(low), step):
+            part = slice(start, start + step)
+            squares = self.transpose(range_weights(self.rows, low[part], high[part])) ** 2
+            second[part], fourth[part] = squares.sum(axis=-1), (squares**2).sum(axis=-1)
+        return second, fourth
 
 
 def range_weights(n: int, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:

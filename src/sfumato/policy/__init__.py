@@ -1,4 +1,4 @@
-"""Which changes to one record must stay hidden: policy graphs over the cells of a domain, and what follows from them."""
+"""Which changes to one record must stay hidden: policy graphs over the cells of a domain."""
 
 from sfumato.policy.builders import bounded, graph, policy_from_spec, threshold, unbounded, within
 from sfumato.policy.exchange import exchange_rate

@@ -42,7 +42,8 @@ def exchange_rate(account: Policy, release: Policy) -> int:
     if math.isinf(largest):
         raise PolicyMismatch(
             f"the account promises to hide that {account.describe()}; a release that hides only that "
-            f"{release.describe()} says nothing about some of these changes, at any price. Nothing was drawn or recorded."
+            f"{release.describe()} says nothing about some of these changes, at any price. "
+            "Nothing was drawn or recorded."
         )
     return max(int(largest), 1)
 

@@ -18,7 +18,7 @@ from sfumato.errors import InvalidInput
 from sfumato.linear import Operator
 from sfumato.policy import distance as _distance
 from sfumato.policy import sensitivity as _sensitivity
-from sfumato.policy.moves import ABSENT, Complete, Moves, NoMoves, Stencil
+from sfumato.policy.moves import ABSENT, Complete, Explicit, Moves, NoMoves, Stencil
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +76,11 @@ class Policy:
         if self.absent is None:
             return False
         return bool(self.absent.all()) or self.arguments.get("sources") == "boundary"
+
+    @property
+    def structured(self) -> bool:
+        """Whether the moves follow a rule on the grid, rather than a list."""
+        return not isinstance(self.moves, Explicit) and self.connected
 
     @property
     def moves_exist(self) -> bool:

@@ -89,9 +89,11 @@ class Guarantee:
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
         """The guarantee that `to_dict` wrote. Unknown policies and fields are refused, never looked up or imported."""
         if not isinstance(data, Mapping) or set(data) != _KEYS:
-            raise _unreadable("it does not have exactly the fields " + ", ".join(sorted(_KEYS)))
+            raise _unreadable("it does not have exactly the fields " + ", ".join(sorted(_KEYS)) + ".")
+        if not isinstance(data["policy"], dict):
+            raise _unreadable("its policy is no description.")
         if not all(isinstance(data[key], str) for key in ("epsilon", "slack")):
-            raise _unreadable("epsilon and slack must be fractions written as text")
+            raise _unreadable("epsilon and slack must be fractions written as text.")
         try:
             return cls(**{**data, "policy": policy_from_spec(data["policy"])})
         except SfumatoError as error:

@@ -112,7 +112,10 @@ def policy_of(account: Account) -> Policy | None:
     if account.policy_spec is None:
         return None
     try:
-        policy = policy_from_spec(json.loads(account.policy_spec))
+        spec = json.loads(account.policy_spec)
+        if not isinstance(spec, dict):
+            raise ValueError("the description of a policy is a JSON object")
+        policy = policy_from_spec(spec)
     except (SfumatoError, ValueError) as error:
         raise _damaged(f"account '{account.dataset}': its policy cannot be read") from error
     if policy.fingerprint != account.fingerprint:

@@ -56,19 +56,19 @@ class Store:
 
     def exists(self) -> bool:
         """Whether there is a file at the path; a directory that may not be searched counts as empty."""
-        return os.path.exists(self.path)  # noqa: PTH110 - Path.exists raises where the directory is forbidden
+        return _is_there(self.path)
 
     def create_if_missing(self) -> None:
         """Make an empty ledger unless there is a file already."""
         if self.exists():
             return
-        if not os.path.isdir(self.path.parent):  # noqa: PTH112 - as in `exists`
+        if not _is_there(self.path.parent):
             raise LedgerError(
-                f"'{self.path.parent}' is not a directory, so no ledger can be made there. Nothing was "
+                f"'{self.path.parent}' does not exist, so no ledger can be made there. Nothing was "
                 "drawn or recorded. Create it first, or choose another path."
             )
         leftover = self.path.with_name(self.path.name + "-wal")
-        if leftover.exists():  # SQLite would replay the old journal into the new file
+        if _is_there(leftover):  # SQLite would replay the old journal into the new file
             raise LedgerError(
                 f"'{leftover}' exists but '{self.path}' does not: a ledger was moved or deleted without "
                 "its journal. Nothing was drawn or recorded. Put the ledger back beside it, or choose "
@@ -172,6 +172,10 @@ def _make_durable(connection: sqlite3.Connection, path: str) -> None:
             f"power cut (journal {journal}, synchronous {synchronous}). Nothing was drawn or recorded. "
             "Keep the ledger on a local disk."
         )
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a directory may not be searched
 
 
 def _sync(path: Path) -> None:

@@ -1,0 +1,70 @@
+"""From a batch of Arrow columns to the cells of its records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Axis, Domain, Interval, Labels
+from sfumato.domain.labels import unknown_label
+from sfumato.errors import InvalidInput
+
+DROPPED = -1
+"""The cell of a record that lies outside and is to be left out, after it took part in the choice by entity."""
+
+
+class Placer:
+    """From a batch of columns to the cells of its records."""
+
+    def __init__(self, domain: Domain, *, drop: bool) -> None:
+        self.domain, self.drop = domain, drop
+
+    def __call__(self, batch: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, int]:
+        """The cells of the records, which rows are records (None: all), and how many of them lie outside."""
+        columns = [self._column(axis, batch.column(i)) for i, axis in enumerate(self.domain.axes)]
+        lost = np.zeros(len(batch), np.bool_)
+        for column in columns:
+            lost |= np.isnan(column)
+        present = None
+        if lost.any():
+            present = ~lost
+            columns = [column[present] for column in columns]
+        cells = np.zeros(len(columns[0]), np.int64)
+        outside = np.zeros(len(cells), np.bool_)
+        for axis, column in zip(self.domain.axes, columns, strict=True):
+            if isinstance(axis, Interval):
+                outside |= (column < axis.low) | (column > axis.high)
+                axis.accumulate(column, cells)
+            else:
+                self._accumulate_labels(axis, column, cells, outside)
+        if self.drop:
+            cells[outside] = DROPPED
+        return cells, present, int(np.count_nonzero(outside))
+
+    def _column(self, axis: Axis, values: Any) -> NDArray[np.float64]:
+        """Coordinates, or positions of labels with -1 for an unknown one; NaN where the column is null."""
+        if isinstance(axis, Labels):
+            import pyarrow as pa
+            import pyarrow.compute as pc
+
+            if pa.types.is_dictionary(values.type):
+                values = values.dictionary_decode()
+            positions = pc.fill_null(pc.index_in(values, value_set=pa.array(axis.labels, values.type)), -1)
+            values = pc.if_else(values.is_null(), None, positions).cast(pa.float64())
+        column: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
+        return column
+
+    def _accumulate_labels(
+        self, axis: Axis, positions: NDArray[np.float64], cells: NDArray[np.int64], outside: NDArray[np.bool_]
+    ) -> None:
+        unknown = positions < 0
+        if isinstance(axis, Labels) and unknown.any():
+            if axis.other is None and not self.drop:
+                raise InvalidInput(unknown_label(axis.name))
+            outside |= unknown
+            rest = 0 if axis.other is None else axis.labels.index(axis.other)
+            positions = np.where(unknown, rest, positions)
+        np.multiply(cells, axis.cells, out=cells)
+        np.add(cells, positions, out=cells, casting="unsafe")

@@ -1,0 +1,96 @@
+"""What every linear mechanism offers: its cost and error before any data is seen, and three separate steps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidInput
+from sfumato.exact import text
+from sfumato.mechanism.model import NoiseModel
+from sfumato.policy import Policy
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mechanism(ABC):
+    """A linear mechanism `x̃ = x + L·η` under a policy, ε-private for a change of one record along one edge.
+
+    The argument is the same for all. For every edge of the policy with difference p there is an *integer* vector c
+    with L·c = p and `Σ |c_j|·rate_j ≤ ε`. Noise η and noise η + c then lead from the two neighbours to the same
+    output, and their probabilities differ by at most e^ε. Mechanisms differ in L; each says in its own words which c
+    it is.
+
+    `measure` is the only method that sees counts; what it returns is private already. `estimate` is post-processing.
+    """
+
+    name: str
+    policy: Policy
+    epsilon: Fraction
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    @abstractmethod
+    def model(self) -> NoiseModel:
+        """The law of the noise in the estimates: what errors and intervals are computed from."""
+
+    @property
+    @abstractmethod
+    def privacy_loss(self) -> Fraction:
+        """The largest `Σ |c_j|·rate_j` over the edges of the policy, from what was built: never above epsilon."""
+
+    @abstractmethod
+    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
+        """Integers that are safe to publish, from the flat counts and one vector of noise for every block of the
+        model.
+        """
+
+    @abstractmethod
+    def estimate(self, measured: Integers, total: int | None) -> Floats:
+        """Estimated counts, flat, from what was measured and the total where the policy makes it public."""
+
+    def spec(self) -> dict[str, Any]:
+        """Enough to build the mechanism again under the same policy."""
+        return {"name": self.name, "epsilon": str(self.epsilon), "options": dict(self.options)}
+
+    def describe(self) -> str:
+        """One line: name, options and noise."""
+        options = "".join(f", {key} {value}" for key, value in self.options.items())
+        scales = sorted({text(1 / block.noise.rate) for block in self.model.blocks})
+        return (
+            f"{self.name}{options}; noise of scale {' and '.join(scales)}"
+            if scales
+            else f"{self.name}: no noise needed"
+        )
+
+
+def require_connected(policy: Policy, name: str) -> None:
+    """Vertex strategies know one total at the most; a policy in several parts is for the `edges` mechanism."""
+    if not policy.connected:
+        raise InvalidInput(f"mechanism={name!r} needs a connected policy; under this one use mechanism='edges'.")
+
+
+def settle(estimates: Floats, total: int) -> Floats:
+    """Estimates that sum to the public total exactly, in floating point and in any order of addition.
+
+    They are rounded to a binary fraction so fine that no sum of them needs more than 53 bits, and the few units that
+    are then missing are handed out one by one. This is post-processing of private numbers and of a public one.
+    """
+    size = max(float(np.abs(estimates).sum()), abs(total), 1.0)
+    unit = 2.0 ** (np.ceil(np.log2(size)) - 51)
+    if unit >= 2.0**-1:
+        return estimates  # counts beyond 10¹⁵: floating point has no room for an exact sum
+    steps = np.rint(estimates / unit)
+    missing = round(total / unit) - int(steps.astype(np.int64).sum())
+    each, rest = divmod(missing, len(steps))
+    steps += each
+    steps[:rest] += 1
+    return steps * unit

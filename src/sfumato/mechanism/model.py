@@ -1,0 +1,228 @@
+"""The noise of a linear mechanism: what variance, kurtosis and distribution any query's answer will have, without data.
+
+Every linear mechanism reports `x + L·η`, where L is a row of blocks, each of which is applied to independent discrete
+Laplace noise of one scale. A block is a Kronecker product of operators along the axes (vertex strategies, edges along
+grid lines), a selection of cells (edges to ⊥) or an incidence matrix (an arbitrary graph). The answer to a query q
+feels noise j with the coefficient (Lᵀq)_j, and everything below is a sum over these coefficients that the structure
+of the block shortens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Domain
+from sfumato.errors import InvalidInput
+from sfumato.linear import Identity, Incidence, Kronecker, Operator, PseudoInverse, Selection
+from sfumato.linear.operator import range_weights
+from sfumato.mechanism.boxes import SummedArea, pieces
+from sfumato.noise import DiscreteLaplace
+from sfumato.workload import GivenRanges, MatrixQueries, ProductQueries, Workload
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Independent noise of one scale, and the operator that carries it to the cells."""
+
+    estimator: Operator
+    noise: DiscreteLaplace
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseModel:
+    """x̃ = x + Σ M_t·η_t over the blocks t; with `centred`, corrected by least squares so that the total is exact.
+
+    The correction belongs to a single block M: with Σ = M·Mᵀ and g = Σ·1 the estimate moves along g until its sum is
+    right, and the variance of a query q falls by (q·g)²/(1·g). For a Kronecker product g is one too.
+    """
+
+    shape: tuple[int, ...]
+    blocks: tuple[Block, ...]
+    centred: bool = False
+
+    @cached_property
+    def pull(self) -> tuple[Floats, ...]:
+        """g along every axis: where a missing or surplus total is put."""
+        (block,) = self.blocks
+        factors = _factors(block.estimator)
+        return tuple(factor.forward(factor.transpose(np.ones(factor.rows))) for factor in factors)
+
+    def error_terms(self, workload: Workload, domain: Domain) -> list[float]:
+        """For every block, the mean over the workload of the squared coefficients: times the noise's variance, the
+        error.
+        """
+        if isinstance(workload, ProductQueries):
+            kind = workload.kind
+            means = []
+            for block in self.blocks:
+                estimator = block.estimator
+                if isinstance(estimator, Selection):
+                    cover = reduce(np.multiply.outer, [kind.inclusion(n) for n in self.shape])
+                    means.append(float(cover.ravel()[estimator.mask.ravel()].sum()))
+                elif isinstance(estimator, Incidence):
+                    means.append(self._edges_cut(estimator, workload))
+                else:
+                    means.append(math.prod(kind.mean_variance(factor) for factor in _factors(estimator)))
+            if self.centred:
+                saved = math.prod(float(kind.mean_square(g)) / float(g.sum()) for g in self.pull)
+                means = [max(means[0] - saved, 0.0)]
+            return means
+        if isinstance(workload, GivenRanges):
+            return [float(second.mean()) for second, _ in self._range_moments(*domain.fractional(workload.ranges))]
+        if isinstance(workload, MatrixQueries):
+            rows = workload.matrix.shape[0]
+            totals = [0.0] * len(self.blocks)
+            step = max(1, (1 << 22) // domain.size)
+            for start in range(0, rows, step):
+                dense = np.asarray(workload.matrix[start : start + step].todense())
+                for i, coefficients in enumerate(self.coefficients(dense)):
+                    totals[i] += float((coefficients**2).sum())
+            return [total / rows for total in totals]
+        raise InvalidInput(f"workload of type {type(workload).__name__} is not known.")
+
+    def expected_error(self, workload: Workload, domain: Domain) -> float:
+        """The mean squared error of an answer, averaged over the workload."""
+        terms = self.error_terms(workload, domain)
+        return sum(term * block.noise.variance for term, block in zip(terms, self.blocks, strict=True))
+
+    def coefficients(self, q: Floats) -> Iterator[Floats]:
+        """Lᵀ·q block by block, for queries in the rows of q, with the correction of a centred model."""
+        if self.centred:
+            g = reduce(np.multiply.outer, self.pull).ravel()
+            q = q - (q @ g / g.sum())[..., None]
+        for block in self.blocks:
+            yield block.estimator.transpose(q)
+
+    def query_cumulants(self, q: Floats) -> tuple[Floats, Floats]:
+        """(variance, fourth cumulant) of the answers to arbitrary queries, one row each."""
+        variance, fourth = np.zeros(len(q)), np.zeros(len(q))
+        for block, coefficients in zip(self.blocks, self.coefficients(q), strict=True):
+            variance += block.noise.variance * (coefficients**2).sum(axis=-1)
+            fourth += block.noise.fourth_cumulant * (coefficients**4).sum(axis=-1)
+        return variance, fourth
+
+    def range_cumulants(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """(variance, fourth cumulant) of the answers to many ranges, given in cell coordinates of shape (ranges,
+        axes).
+        """
+        variance, fourth = np.zeros(len(low)), np.zeros(len(low))
+        for block, (second, power) in zip(self.blocks, self._range_moments(low, high), strict=True):
+            variance += block.noise.variance * second
+            fourth += block.noise.fourth_cumulant * power
+        return variance, fourth
+
+    def _range_moments(self, low: Floats, high: Floats) -> Iterator[tuple[Floats, Floats]]:
+        for block in self.blocks:
+            estimator = block.estimator
+            if isinstance(estimator, Selection):
+                weights, counts = self._cells_hit(estimator, low, high)
+                yield (counts * weights**2).sum(axis=-1), (counts * weights**4).sum(axis=-1)
+            elif isinstance(estimator, Incidence):
+                yield self._graph_moments(estimator, low, high)
+            else:
+                moments = [f.range_moments(low[:, i], high[:, i]) for i, f in enumerate(_factors(estimator))]
+                second = reduce(np.multiply, [m[0] for m in moments])
+                fourth = reduce(np.multiply, [m[1] for m in moments])
+                if self.centred:
+                    before = second
+                    second = np.maximum(second - self._saved(low, high), 0.0)
+                    # The correction spreads over all cells: it lowers the variance and hardly bends the shape.
+                    fourth = fourth * np.divide(second, before, out=np.zeros_like(before), where=before > 0) ** 2
+                yield second, fourth
+
+    def _share(self, low: Floats, high: Floats) -> Floats:
+        """q·g / 1·g of every range: how much of a missing total falls into it."""
+        share = np.ones(len(low))
+        for i, g in enumerate(self.pull):
+            sums = np.concatenate([[0.0], np.cumsum(g)])
+            at = np.arange(len(sums))
+            share *= (np.interp(high[:, i], at, sums) - np.interp(low[:, i], at, sums)) / sums[-1]
+        return share
+
+    def _saved(self, low: Floats, high: Floats) -> Floats:
+        return self._share(low, high) ** 2 * math.prod(float(g.sum()) for g in self.pull)
+
+    def range_groups(self, low: Floats, high: Floats) -> list[tuple[Floats, Floats, DiscreteLaplace]] | None:
+        """For every block (coefficients, how often each occurs, noise) of many ranges: the law of their answers, whole.
+
+        None where a range is felt by too many noises in too many ways for such a list.
+        """
+        groups = []
+        for block in self.blocks:
+            estimator = block.estimator
+            if isinstance(estimator, Selection):
+                weights, counts = self._cells_hit(estimator, low, high)
+            elif isinstance(estimator, Incidence):
+                return None
+            else:
+                factors = _factors(estimator)
+                if self.centred and not all(_is_identity(factor) for factor in factors):
+                    return None
+                terms = [factor.range_terms(low[:, i], high[:, i]) for i, factor in enumerate(factors)]
+                if any(t is None for t in terms):
+                    return None
+                weights, counts = np.ones((len(low), 1)), np.ones((len(low), 1))
+                for term in terms:
+                    coefficient, often = (np.broadcast_to(a, np.shape(term[0])) for a in term)  # type: ignore[index, union-attr]
+                    weights = (weights[:, :, None] * coefficient[:, None, :]).reshape(len(low), -1)
+                    counts = (counts[:, :, None] * often[:, None, :]).reshape(len(low), -1)
+                if self.centred:
+                    outside = math.prod(self.shape) - counts.sum(axis=-1, keepdims=True)
+                    share = self._share(low, high)[:, None]
+                    weights = np.concatenate([weights, np.zeros((len(low), 1))], axis=-1) - share
+                    counts = np.concatenate([counts, outside], axis=-1)
+            groups.append((weights, counts.astype(np.float64), block.noise))
+        return groups
+
+    def _cells_hit(self, estimator: Selection, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The shares with which chosen cells lie in a range, and how many lie in it with each of them."""
+        table = SummedArea(estimator.mask.reshape(self.shape).astype(np.int64))
+        weights, counts = [], []
+        for weight, start, stop in pieces(low, high):
+            weights.append(weight)
+            counts.append(table.sums(start, stop))
+        return np.stack(weights, axis=-1), np.stack(counts, axis=-1).astype(np.float64)
+
+    def _graph_moments(self, estimator: Incidence, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        second, fourth = np.empty(len(low)), np.empty(len(low))
+        size = math.prod(self.shape)
+        step = max(1, (1 << 22) // max(size, estimator.cols))
+        for start in range(0, len(low), step):
+            part = slice(start, start + step)
+            weights = np.ones((len(low[part]), 1))
+            for i, n in enumerate(self.shape):
+                along = range_weights(n, low[part, i], high[part, i])
+                weights = (weights[:, :, None] * along[:, None, :]).reshape(len(weights), -1)
+            squares = estimator.transpose(weights) ** 2
+            second[part], fourth[part] = squares.sum(axis=-1), (squares**2).sum(axis=-1)
+        return second, fourth
+
+    def _edges_cut(self, estimator: Incidence, workload: ProductQueries) -> float:
+        """The mean number of edges with exactly one end in a query, from the Gram matrix in closed form."""
+        tail, head = estimator.tail, estimator.head
+        inner = head >= 0
+
+        def together(u: NDArray[np.int64], v: NDArray[np.int64]) -> Any:
+            index = zip(np.unravel_index(u, self.shape), np.unravel_index(v, self.shape), self.shape, strict=True)
+            return reduce(np.multiply, [workload.kind.together(n, a, b) for a, b, n in index])
+
+        mean = together(tail, tail).sum()
+        mean += (together(head[inner], head[inner]) - 2 * together(tail[inner], head[inner])).sum()
+        return float(mean)
+
+
+def _factors(estimator: Operator) -> tuple[Operator, ...]:
+    return estimator.factors if isinstance(estimator, Kronecker) else (estimator,)
+
+
+def _is_identity(factor: Operator) -> bool:
+    return isinstance(factor, Identity) or (isinstance(factor, PseudoInverse) and isinstance(factor.strategy, Identity))

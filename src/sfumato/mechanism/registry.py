@@ -1,0 +1,77 @@
+"""The mechanisms by name: a closed list, from which plans choose and files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.linear import Haar, Identity
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.edges import EdgeMechanism
+from sfumato.mechanism.graph_edges import GraphEdgeMechanism
+from sfumato.mechanism.strategies import haar, hierarchy, identity, no_options, prefix
+from sfumato.policy import Policy
+
+Builder = Callable[..., Mechanism]
+
+
+def edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """Noise on the policy's edges; on grids, along the grid lines."""
+    no_options("edges", options)
+    if policy.structured:
+        return EdgeMechanism(name="edges", policy=policy, epsilon=epsilon, along=Identity)
+    return GraphEdgeMechanism(name="edges", policy=policy, epsilon=epsilon)
+
+
+def edge_haar(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """Noise on Haar coefficients of the edges along every grid line."""
+    no_options("edge-haar", options)
+    if policy.domain.ndim < 2:
+        raise InvalidInput("mechanism='edge-haar' is for grids; on a line use mechanism='edges'.")
+    return EdgeMechanism(name="edge-haar", policy=policy, epsilon=epsilon, along=Haar)
+
+
+_BUILDERS: dict[str, Builder] = {
+    "identity": identity,
+    "prefix": prefix,
+    "haar": haar,
+    "hierarchy": hierarchy,
+    "edges": edges,
+    "edge-haar": edge_haar,
+}
+
+
+def mechanisms() -> tuple[str, ...]:
+    """The names that `sf.plan(..., mechanism=…)` takes."""
+    return tuple(_BUILDERS)
+
+
+def build(name: str, policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """One mechanism by name, or a clear refusal."""
+    if name not in _BUILDERS:
+        raise InvalidInput(f"mechanism={name!r} is not one of {', '.join(map(repr, _BUILDERS))}.")
+    return _BUILDERS[name](policy, epsilon, **options)
+
+
+def mechanism_from_spec(spec: dict[str, Any], policy: Policy) -> Mechanism:
+    """The mechanism that `Mechanism.spec()` described."""
+    try:
+        return build(spec["name"], policy, Fraction(spec["epsilon"]), **spec["options"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise FileFormatError("the description of the mechanism is damaged, or from a newer version.") from error
+
+
+def variants(policy: Policy) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every mechanism with every setting that a plan tries."""
+    for name in _BUILDERS:
+        if name == "hierarchy":
+            roots = (True, False) if not policy.total_is_public else (False,)
+            for branching in (2, 4, 8, 16, 32):
+                yield from ((name, {"branching": branching, "root": root}) for root in roots)
+        elif name == "prefix":
+            if not policy.total_is_public:  # else it is the same as `edges`
+                yield from ((name, {"reverse": reverse}) for reverse in (False, True))
+        else:
+            yield name, {}

@@ -1,0 +1,376 @@
+"""The ledger's rules: exact sums, one account a dataset, every refusal with its whole message and nothing recorded."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sqlite3
+from datetime import UTC, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from sfumato.domain import Line
+from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, PolicyMismatch
+from sfumato.policy import bounded, threshold, unbounded
+from sfumato.privacy import Ledger, Receipt, Unit
+
+LINE = Line(0, 1, cells=5)
+POLICY = threshold(LINE, theta=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "budget.db"
+
+
+def _charge(ledger: Ledger, epsilon: float | str | Fraction, **more: object) -> Receipt:
+    arguments = {"policy": POLICY, "label": "visits", "release_id": "r1"} | more
+    return ledger.charge(epsilon, **arguments)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------ sums
+
+
+def test_ten_tenths_fit_in_one_and_the_eleventh_is_refused(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    for number in range(10):
+        receipt = _charge(ledger, 0.1, release_id=f"r{number}")
+        assert receipt.remaining == Fraction(9 - number, 10)
+    before = ledger.history()
+    with pytest.raises(BudgetExceeded) as caught:
+        _charge(ledger, 0.1)
+    assert str(caught.value) == (
+        f"epsilon=0.1 exceeds the 0 left of 1 in account 'default' of '{path}'. Nothing was drawn or recorded. Raise the "
+        "total with raise_cap, which weakens the promise."
+    )
+    assert ledger.history() == before
+    assert (ledger.spent, ledger.remaining, ledger.total) == (1, 0, 1)
+
+
+def test_overspending_says_what_is_left_and_records_nothing(path: Path) -> None:
+    ledger = Ledger(path, epsilon="1/3")
+    _charge(ledger, "0.3")
+    before = ledger.history()
+    with pytest.raises(BudgetExceeded) as caught:
+        _charge(ledger, 0.25)
+    assert str(caught.value) == (
+        f"epsilon=0.25 exceeds the 1/30 left of 1/3 in account 'default' of '{path}'. Nothing was drawn or recorded. Use "
+        "at most 1/30, or raise the total with raise_cap, which weakens the promise."
+    )
+    assert ledger.history() == before
+    assert ledger.remaining == Fraction(1, 30)
+
+
+def test_overspending_at_an_exchange_rate_names_the_rate(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1, policy=bounded(LINE))
+    before = ledger.history()
+    with pytest.raises(BudgetExceeded) as caught:
+        _charge(ledger, 0.3)
+    assert str(caught.value) == (
+        "epsilon=0.3 costs 1.2 here (4 × 0.3: one step of the account's policy and unit takes up to 4 steps of the "
+        f"release's), which exceeds the 1 left of 1 in account 'default' of '{path}'. Nothing was drawn or recorded. Use "
+        "at most 0.25, or raise the total with raise_cap, which weakens the promise."
+    )
+    assert ledger.history() == before
+    assert _charge(ledger, 0.25).remaining == 0
+
+
+def test_a_receipt_and_the_history_say_what_was_charged(path: Path) -> None:
+    ledger = Ledger(path, epsilon=2, policy=bounded(LINE))
+    receipt = _charge(ledger, 0.25, label="first map", release_id="abc", unit="person", max_per_entity=2)
+    opened, charged = ledger.history()
+    assert (opened.kind, opened.label, opened.epsilon, opened.cost) == ("open", "account opened", 2, 0)
+    assert charged == receipt.entry
+    assert (charged.kind, charged.label, charged.release_id) == ("release", "first map", "abc")
+    assert (charged.epsilon, charged.rate, charged.cost) == (0.25, 4, 1)
+    assert charged.policy == POLICY.describe()
+    assert charged.unit == Unit("person", 2)
+    assert charged.time.tzinfo is UTC
+    assert timedelta(0) <= charged.time - opened.time < timedelta(minutes=5)
+    assert (receipt.dataset, receipt.remaining) == ("default", 1)
+
+
+def test_a_quote_is_what_a_charge_costs_and_records_nothing(path: Path) -> None:
+    ledger = Ledger(path, epsilon=2, policy=bounded(LINE))
+    before = ledger.history()
+    assert ledger.quote(0.25, POLICY) == 1
+    assert ledger.history() == before
+    assert ledger.unit is None
+
+
+def test_a_ledger_prints_where_it_stands(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1)
+    _charge(ledger, 0.3)
+    assert str(ledger) == f"Account 'default' of '{path}': 0.3 of 1 spent, 0.7 left"
+    assert repr(ledger) == f"Ledger({str(path)!r}, dataset='default')"
+
+
+# ------------------------------------------------------------------ accounts
+
+
+def test_an_account_takes_policy_and_unit_of_its_first_release(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1)
+    assert ledger.policy is None
+    assert ledger.unit is None
+    _charge(ledger, 0.1, unit="person", max_per_entity=2)
+    assert ledger.policy == POLICY
+    assert ledger.unit == Unit("person", 2)
+    assert _charge(ledger, 0.1, unit="record", max_per_entity=2).entry.rate == 2
+
+
+def test_a_record_account_forgets_the_bound_of_its_first_release(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1)
+    _charge(ledger, 0.1, max_per_entity=3)
+    assert ledger.unit == Unit("record")
+
+
+def test_reopening_continues_the_account(path: Path) -> None:
+    _charge(Ledger(path, epsilon=1), 0.3)
+    for again in (Ledger(path), Ledger(path, 1.0), Ledger(path, epsilon="1", policy=POLICY, unit="record")):
+        assert (again.total, again.spent, again.remaining) == (1, 0.3, 0.7)
+
+
+def test_an_open_policy_can_be_set_when_reopening(path: Path) -> None:
+    Ledger(path, epsilon=1)
+    assert Ledger(path, policy=POLICY, max_per_entity=2).policy == POLICY
+    assert Ledger(path).unit == Unit("person", 2)
+
+
+def test_datasets_have_budgets_of_their_own(path: Path) -> None:
+    visits, trips = Ledger(path, epsilon=1, dataset="visits"), Ledger(path, epsilon=2, dataset="trips")
+    _charge(visits, 1)
+    assert (visits.remaining, trips.remaining) == (0, 2)
+    assert [(a.dataset, a.total, a.spent, a.remaining) for a in trips.accounts()] == [
+        ("visits", 1, 1, 0),
+        ("trips", 2, 0, 2),
+    ]
+
+
+def test_a_cap_is_raised_on_the_record(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1)
+    _charge(ledger, 1)
+    ledger.raise_cap(1.5)
+    assert (ledger.total, ledger.remaining) == (1.5, 0.5)
+    last = ledger.history()[-1]
+    assert (last.kind, last.label, last.epsilon, last.cost) == ("raise", "total raised", 1.5, 0)
+    assert Ledger(path, epsilon=1.5).remaining == 0.5
+
+
+def test_a_relative_path_keeps_its_meaning_when_the_directory_changes(
+    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger("budget.db", epsilon=1)
+    monkeypatch.chdir("/")
+    assert ledger.remaining == 1
+    assert path.exists()
+
+
+def test_a_pickled_ledger_is_the_same_account(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1)
+    _charge(pickle.loads(pickle.dumps(ledger)), 0.25)
+    assert ledger.remaining == 0.75
+
+
+@pytest.mark.parametrize("name", ["bud?get#1.db", "bud get%20.db", "büdget'.db"])
+def test_paths_with_unusual_characters_work(tmp_path: Path, name: str) -> None:
+    Ledger(tmp_path / name, epsilon=1)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    assert Ledger(tmp_path / name).remaining == 1
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def test_a_new_ledger_needs_its_total(path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Ledger(path)
+    assert str(caught.value) == (
+        f"epsilon is missing: there is no account 'default' in '{path}' yet, and a new one needs its total. Nothing was "
+        "created. Pass epsilon, as in Ledger('budget.db', epsilon=1.0)."
+    )
+    assert not path.exists()
+
+
+def test_a_new_account_in_an_old_file_needs_its_total(path: Path) -> None:
+    Ledger(path, epsilon=1)
+    with pytest.raises(InvalidInput) as caught:
+        Ledger(path, dataset="trips")
+    assert str(caught.value) == (
+        f"epsilon is missing: there is no account 'trips' in '{path}' yet, and a new one needs its total. Nothing was "
+        "created. Pass epsilon, as in Ledger('budget.db', epsilon=1.0)."
+    )
+    assert len(Ledger(path).accounts()) == 1
+
+
+@pytest.mark.parametrize("epsilon", [2, 0.5])
+def test_another_total_is_refused(path: Path, epsilon: float) -> None:
+    Ledger(path, epsilon=1)
+    with pytest.raises(InvalidInput) as caught:
+        Ledger(path, epsilon=epsilon)
+    assert str(caught.value) == (
+        f"epsilon={epsilon} differs from the total of 1 that account 'default' of '{path}' has. Nothing was changed. Leave "
+        "epsilon out to go on with 1; to raise it, open the ledger and call raise_cap."
+    )
+    assert Ledger(path).total == 1
+
+
+def test_a_cap_is_never_lowered(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1)
+    with pytest.raises(InvalidInput) as caught:
+        ledger.raise_cap(1.0)
+    assert str(caught.value) == (
+        "epsilon=1 must be greater than the total of 1 that account 'default' has. Nothing was changed. A total can only "
+        "be raised; to spend less, charge less."
+    )
+    assert len(ledger.history()) == 1
+
+
+def test_another_policy_is_refused_when_opening(path: Path) -> None:
+    Ledger(path, epsilon=1, policy=POLICY)
+    with pytest.raises(PolicyMismatch) as caught:
+        Ledger(path, policy=bounded(LINE))
+    assert str(caught.value) == (
+        f"policy: account 'default' of '{path}' was opened under another policy than the one given "
+        f"({bounded(LINE).describe()}). Nothing was changed. Leave policy out: releases under other policies are charged at "
+        "their exchange rate."
+    )
+    assert Ledger(path).policy == POLICY
+
+
+def test_another_unit_is_refused_when_opening(path: Path) -> None:
+    Ledger(path, epsilon=1, unit="person", max_per_entity=2)
+    with pytest.raises(InvalidInput) as caught:
+        Ledger(path, unit="record")
+    assert str(caught.value) == (
+        f"unit: account 'default' of '{path}' has the unit person, at most 2 counted of each person, not record. Nothing "
+        "was changed. Leave unit and max_per_entity out to go on with it."
+    )
+
+
+def test_a_bound_is_refused_for_a_record_account(path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Ledger(path, epsilon=1, unit="record", max_per_entity=2)
+    assert str(caught.value) == (
+        "max_per_entity=2 belongs to an account of unit 'person'. Nothing was created. Leave it out, or use unit='person'."
+    )
+    assert not path.exists()
+
+
+def test_a_person_needs_a_bound(path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Ledger(path, epsilon=1, unit="person")
+    assert str(caught.value) == (
+        "unit='person' needs max_per_entity, the largest number of records counted of one person. Pass max_per_entity=1 "
+        "or more, or use unit='record'."
+    )
+    assert not path.exists()
+
+
+def test_an_unknown_unit_is_refused(path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        _charge(Ledger(path, epsilon=1), 0.1, unit="household")
+    assert str(caught.value) == "unit='household' is not known. Use 'record' or 'person'."
+
+
+def test_releases_from_seeded_randomness_are_refused(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1)
+    with pytest.raises(InvalidInput) as caught:
+        _charge(ledger, 0.1, private=False)
+    assert str(caught.value) == (
+        "A release made with seeded randomness is not private and cannot be charged to a ledger. Nothing was drawn or "
+        "recorded. Publish it without a ledger, or use the default randomness."
+    )
+    assert len(ledger.history()) == 1
+
+
+def test_a_release_that_cannot_cover_the_account_is_refused_and_changes_nothing(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1, policy=unbounded(LINE))
+    before = ledger.history()
+    with pytest.raises(PolicyMismatch):
+        _charge(ledger, 0.1)
+    assert ledger.history() == before
+    assert ledger.unit is None
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "much", True])
+def test_an_epsilon_that_is_no_positive_number_is_refused(path: Path, epsilon: float) -> None:
+    ledger = Ledger(path, epsilon=1)
+    with pytest.raises(InvalidInput, match="^epsilon="):
+        _charge(ledger, epsilon)
+    with pytest.raises(InvalidInput, match="^epsilon="):
+        ledger.raise_cap(epsilon)
+    with pytest.raises(InvalidInput, match="^epsilon="):
+        Ledger(path.with_name("new.db"), epsilon=epsilon)
+    assert len(ledger.history()) == 1
+    assert not path.with_name("new.db").exists()
+
+
+@pytest.mark.parametrize("name", ["label", "release_id"])
+@pytest.mark.parametrize("value", ["", "  ", None, 7])
+def test_names_must_be_words(path: Path, name: str, value: object) -> None:
+    ledger = Ledger(path, epsilon=1)
+    with pytest.raises(InvalidInput) as caught:
+        _charge(ledger, 0.1, **{name: value})
+    assert str(caught.value) == f"{name}={value!r} must be a non-empty string. Nothing was drawn or recorded."
+    assert len(ledger.history()) == 1
+
+
+@pytest.mark.parametrize("path", ["", ":memory:"])
+def test_a_ledger_in_memory_is_refused(path: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Ledger(path, epsilon=1)
+    assert str(caught.value) == (
+        f"path={path!r} is not a file. A ledger must outlive the program. Give the path of a file, such as 'budget.db'."
+    )
+
+
+def test_an_account_that_vanished_with_its_file_is_noticed(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1)
+    path.unlink()
+    Ledger(path, epsilon=1, dataset="other")
+    with pytest.raises(LedgerError) as caught:
+        _charge(ledger, 0.1)
+    assert str(caught.value) == (
+        f"'{path}' has no account 'default' any more: the file was replaced. Nothing was drawn or recorded. Restore the "
+        "ledger."
+    )
+
+
+# ------------------------------------------------------------------ what is in the file
+
+
+def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
+    _charge(Ledger(path, epsilon=1), 0.1)
+    connection = sqlite3.connect(path)
+    columns = {
+        table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")] for table in ("account", "entry")
+    }
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    (spent,) = connection.execute("SELECT spent FROM account").fetchone()
+    (spec,) = connection.execute("SELECT policy FROM account").fetchone()
+    connection.close()
+    assert tables == {"account", "entry", "sqlite_sequence"}
+    terms = ["policy", "fingerprint", "unit", "max_per_entity"]
+    assert columns["account"] == ["id", "dataset", "total", "spent", *terms, "opened"]
+    assert columns["entry"] == [
+        *("id", "account", "time", "kind", "label", "release_id"),
+        *(*terms, "epsilon", "rate", "cost"),
+    ]
+    assert spent == "1/10"
+    assert json.loads(spec) == POLICY.spec()
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE entry SET cost = '0/1'", "DELETE FROM entry", "DELETE FROM account WHERE dataset = 'default'"]
+)
+def test_the_history_is_append_only(path: Path, statement: str) -> None:
+    ledger = Ledger(path, epsilon=1)
+    _charge(ledger, 0.1)
+    connection = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError, match="of a ledger are never"):
+        connection.execute(statement)
+    connection.close()
+    assert ledger.spent == 0.1
