@@ -1,5 +1,74 @@
-"""Publish where and when things happened with differential privacy tuned to distance."""
+"""Publish where and when things happened with differential privacy tuned to distance.
+
+import sfumato as sf
+
+grid   = sf.Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(256, 256))
+policy = sf.within(grid, delta=0.01)
+plan   = sf.plan(policy, sf.ranges(), epsilon=1.0)
+counts = sf.count("visits.parquet", grid, x="lon", y="lat")
+release = plan.publish(counts, ledger=sf.Ledger("budget.db", epsilon=10.0))
+release.answer((-74.0, 40.7, -73.95, 40.75))
+"""
 
 from sfumato._version import __version__
+from sfumato.count import Counts, count
+from sfumato.domain import Categories, Domain, Grid, Interval, Labels, Line
+from sfumato.errors import (
+    BudgetExceeded,
+    FileFormatError,
+    InvalidInput,
+    LedgerError,
+    MissingExtra,
+    PolicyMismatch,
+    SfumatoError,
+    TooLarge,
+)
+from sfumato.mechanism import mechanisms
+from sfumato.noise import SeededSource
+from sfumato.plan import Plan, epsilon_for, plan
+from sfumato.policy import ABSENT, Policy, bounded, graph, threshold, unbounded, within
+from sfumato.privacy import Guarantee, Ledger
+from sfumato.release import Answer, Release, load
+from sfumato.workload import Workload, histogram, prefixes, queries, ranges
 
-__all__ = ["__version__"]
+__all__ = [
+    "ABSENT",
+    "Answer",
+    "BudgetExceeded",
+    "Categories",
+    "Counts",
+    "Domain",
+    "FileFormatError",
+    "Grid",
+    "Guarantee",
+    "Interval",
+    "InvalidInput",
+    "Labels",
+    "Ledger",
+    "LedgerError",
+    "Line",
+    "MissingExtra",
+    "Plan",
+    "Policy",
+    "PolicyMismatch",
+    "Release",
+    "SeededSource",
+    "SfumatoError",
+    "TooLarge",
+    "Workload",
+    "__version__",
+    "bounded",
+    "count",
+    "epsilon_for",
+    "graph",
+    "histogram",
+    "load",
+    "mechanisms",
+    "plan",
+    "prefixes",
+    "queries",
+    "ranges",
+    "threshold",
+    "unbounded",
+    "within",
+]

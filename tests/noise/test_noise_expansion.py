@@ -72,6 +72,12 @@ def test_the_powers_are_enclosed(rate, precision):
             assert low <= exact <= high
 
 
+def test_squarings_round_outwards(monkeypatch):
+    """By hand: (17/16)² lies between 18/16 and 19/16, whose squares are 20.25/16 and 22.56…/16."""
+    monkeypatch.setattr(module, "_exponential", lambda argument, precision: (17, 17))
+    assert module._powers(Fraction(1, 4), 3, 4) == [(17, 17), (18, 19), (20, 23)]
+
+
 def test_precision_is_raised_until_the_digits_are_proven(monkeypatch):
     """With enclosures too wide to decide at first, the digits are still right."""
     tried = []

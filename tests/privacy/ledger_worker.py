@@ -25,7 +25,7 @@ def charge_once(ledger: Ledger) -> None:
 
 
 def interrupt_statements(interrupt: Callable[[int, str], None]) -> None:
-    """Call `interrupt(number, statement)` before every statement that reaches SQLite from now on, and on every close."""
+    """Call `interrupt(number, statement)` before every statement from now on, and on every close."""
     connect, count = sqlite3.connect, [0]
 
     class Interrupted(sqlite3.Connection):
@@ -36,8 +36,10 @@ def interrupt_statements(interrupt: Callable[[int, str], None]) -> None:
 
         def close(self) -> None:
             count[0] += 1
-            interrupt(count[0], "close")
-            super().close()
+            try:
+                interrupt(count[0], "close")
+            finally:
+                super().close()
 
     store_module.sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Interrupted)  # type: ignore[assignment]
 
@@ -81,7 +83,7 @@ def die_at_each_statement(path: Path) -> None:
 
 
 def die_at_random(path: Path, rounds: int) -> None:
-    """Fork children that charge as fast as they can, and kill each after a random moment. Prints the acknowledged charges."""
+    """Fork children that charge without pause, and kill each after a random moment. Prints the acknowledgements."""
     acknowledged = 0
     for _ in range(rounds):
         reader, writer = os.pipe()
@@ -117,6 +119,7 @@ def fork_beside_a_thread(path: Path, forks: int) -> None:
         while not stop.is_set():
             charge_once(ledger)
             done[0] += 1
+            time.sleep(0.001)  # locks are not fair: without a pause the forks would wait for ever
 
     thread = threading.Thread(target=spend)
     thread.start()

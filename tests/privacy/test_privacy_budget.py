@@ -15,14 +15,13 @@ from sfumato.privacy.budget import Epsilon, at_most, stored
 
 
 def test_epsilon_compares_with_the_decimal_that_a_float_prints() -> None:
-    third_of_ten = Epsilon(3, 10)
-    assert third_of_ten == 0.3
-    assert third_of_ten == 0.3
-    assert not third_of_ten != 0.3
-    assert third_of_ten <= 0.3
-    assert third_of_ten >= 0.3
-    assert not third_of_ten < 0.3
-    assert not third_of_ten > 0.3
+    three_tenths = Epsilon(3, 10)
+    assert three_tenths == 0.3
+    assert three_tenths != 0.31
+    assert three_tenths <= 0.3
+    assert three_tenths >= 0.3
+    assert not three_tenths < 0.3
+    assert not three_tenths > 0.3
     assert Fraction(3, 10) > 0.3  # what plain fractions say, and why this type exists
 
 
@@ -65,6 +64,6 @@ def test_a_fraction_too_long_to_store_is_refused() -> None:
     with pytest.raises(InvalidInput) as caught:
         stored(Fraction(1, 2**9000), "epsilon")
     assert str(caught.value) == (
-        "epsilon would need a fraction of more than 8192 bits, which the ledger does not store. Nothing was drawn or "
-        "recorded. Use a rounder epsilon, such as a decimal with a few digits."
+        "epsilon would need a fraction of more than 8192 bits, which the ledger does not store. Nothing "
+        "was drawn or recorded. Use a rounder epsilon, such as a decimal with a few digits."
     )

@@ -1,8 +1,8 @@
 """What a release costs an account of another policy or unit: by hand, then against brute force over datasets.
 
-The brute force knows nothing of the rules in `sfumato.privacy.cost`. It takes every pair of datasets of one person that are
-neighbours in the account's sense, every way to choose the records that are counted, and counts the steps of the release's policy
-that lead from one count to the other.
+The brute force knows nothing of the rules in `sfumato.privacy.cost`. It takes every pair of datasets of
+one person that are neighbours in the account's sense, every way to choose the records that are counted,
+and counts the steps of the release's policy that lead from one count to the other.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _distances(policy: Policy) -> dict[int, dict[int, float]]:
 
 
 def _changes(policy: Policy, unit: Unit, most_records: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """One person's records (cells, or -1 for a record that is not there) before and after a change the account hides."""
+    """One person's records (cells, -1 for one that is not there) before and after a change the account hides."""
     vertices = [*range(policy.domain.size), -1]
     choices = {v: [v] for v in vertices}
     for u, v in policy.edges().tolist():
@@ -149,7 +149,9 @@ def _policies(cells: int) -> st.SearchStrategy[Policy]:
     stars = [(i, ABSENT) for i in range(cells)]
     more = [(i, j) for i in range(cells) for j in range(i + 2, cells)] + stars
     extra = st.lists(st.sampled_from(more), max_size=3, unique=True)
-    return st.tuples(st.sampled_from([paths, stars]), extra).map(lambda parts: graph(line, edges=sum(parts, [])))
+    return st.tuples(st.sampled_from([paths, stars]), extra).map(
+        lambda parts: graph(line, edges=[*parts[0], *parts[1]])
+    )
 
 
 @given(account=_policies(5), release=_policies(5))
@@ -199,9 +201,9 @@ def test_unbounded_counts_are_refused_for_a_person_account() -> None:
     with pytest.raises(InvalidInput) as caught:
         cost_rate(bounded(LINE), Unit("person", 3), bounded(LINE), RECORD)
     assert str(caught.value) == (
-        "unit='record' without max_per_entity does not fit this account, whose unit is person, at most 3 counted of each "
-        "person: one person may have any number of the records counted. Nothing was drawn or recorded. Count with "
-        "entity=… and max_per_entity=3."
+        "unit='record' without max_per_entity does not fit this account, whose unit is person, at most "
+        "3 counted of each person: one person may have any number of the records counted. Nothing was "
+        "drawn or recorded. Count with entity=… and max_per_entity=3."
     )
 
 
@@ -209,9 +211,9 @@ def test_a_smaller_bound_is_refused_where_records_come_and_go() -> None:
     with pytest.raises(InvalidInput) as caught:
         cost_rate(unbounded(LINE), Unit("person", 3), unbounded(LINE), Unit("person", 2))
     assert str(caught.value) == (
-        "max_per_entity=2 does not fit this account, whose unit is person, at most 3 counted of each person and whose "
-        "policy lets records come and go: a record that goes may bring another of the same person into the count. Nothing "
-        "was drawn or recorded. Use max_per_entity=3 or more."
+        "max_per_entity=2 does not fit this account, whose unit is person, at most 3 counted of each "
+        "person and whose policy lets records come and go: a record that goes may bring another of the "
+        "same person into the count. Nothing was drawn or recorded. Use max_per_entity=3 or more."
     )
 
 
@@ -222,8 +224,8 @@ def test_a_bounded_release_under_a_policy_in_parts_is_refused_for_a_record_accou
     with pytest.raises(PolicyMismatch) as caught:
         cost_rate(account, RECORD, release, Unit("person", 2))
     assert str(caught.value) == (
-        "A release that counts at most so many records of each person does not fit this account, whose unit is the record "
-        "and whose policy lets records come and go: another record of the same person may take the place of one that "
-        "goes, and the release's policy puts no bound on that move. Nothing was drawn or recorded. Use a connected "
-        "policy, or an account of unit 'person'."
+        "A release that counts at most so many records of each person does not fit this account, whose "
+        "unit is the record and whose policy lets records come and go: another record of the same "
+        "person may take the place of one that goes, and the release's policy puts no bound on that "
+        "move. Nothing was drawn or recorded. Use a connected policy, or an account of unit 'person'."
     )

@@ -42,8 +42,8 @@ def test_ten_tenths_fit_in_one_and_the_eleventh_is_refused(path: Path) -> None:
     with pytest.raises(BudgetExceeded) as caught:
         _charge(ledger, 0.1)
     assert str(caught.value) == (
-        f"epsilon=0.1 exceeds the 0 left of 1 in account 'default' of '{path}'. Nothing was drawn or recorded. Raise the "
-        "total with raise_cap, which weakens the promise."
+        f"epsilon=0.1 exceeds the 0 left of 1 in account 'default' of '{path}'. Nothing was drawn or "
+        "recorded. Raise the total with raise_cap, which weakens the promise."
     )
     assert ledger.history() == before
     assert (ledger.spent, ledger.remaining, ledger.total) == (1, 0, 1)
@@ -56,8 +56,8 @@ def test_overspending_says_what_is_left_and_records_nothing(path: Path) -> None:
     with pytest.raises(BudgetExceeded) as caught:
         _charge(ledger, 0.25)
     assert str(caught.value) == (
-        f"epsilon=0.25 exceeds the 1/30 left of 1/3 in account 'default' of '{path}'. Nothing was drawn or recorded. Use "
-        "at most 1/30, or raise the total with raise_cap, which weakens the promise."
+        f"epsilon=0.25 exceeds the 1/30 left of 1/3 in account 'default' of '{path}'. Nothing was drawn "
+        "or recorded. Use at most 1/30, or raise the total with raise_cap, which weakens the promise."
     )
     assert ledger.history() == before
     assert ledger.remaining == Fraction(1, 30)
@@ -69,9 +69,10 @@ def test_overspending_at_an_exchange_rate_names_the_rate(path: Path) -> None:
     with pytest.raises(BudgetExceeded) as caught:
         _charge(ledger, 0.3)
     assert str(caught.value) == (
-        "epsilon=0.3 costs 1.2 here (4 × 0.3: one step of the account's policy and unit takes up to 4 steps of the "
-        f"release's), which exceeds the 1 left of 1 in account 'default' of '{path}'. Nothing was drawn or recorded. Use "
-        "at most 0.25, or raise the total with raise_cap, which weakens the promise."
+        "epsilon=0.3 costs 1.2 here (4 × 0.3: one step of the account's policy and unit takes up to 4 "
+        f"steps of the release's), which exceeds the 1 left of 1 in account 'default' of '{path}'. "
+        "Nothing was drawn or recorded. Use at most 0.25, or raise the total with raise_cap, which "
+        "weakens the promise."
     )
     assert ledger.history() == before
     assert _charge(ledger, 0.25).remaining == 0
@@ -188,8 +189,8 @@ def test_a_new_ledger_needs_its_total(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         Ledger(path)
     assert str(caught.value) == (
-        f"epsilon is missing: there is no account 'default' in '{path}' yet, and a new one needs its total. Nothing was "
-        "created. Pass epsilon, as in Ledger('budget.db', epsilon=1.0)."
+        f"epsilon is missing: there is no account 'default' in '{path}' yet, and a new one needs its "
+        "total. Nothing was created. Pass epsilon, as in Ledger('budget.db', epsilon=1.0)."
     )
     assert not path.exists()
 
@@ -199,8 +200,8 @@ def test_a_new_account_in_an_old_file_needs_its_total(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         Ledger(path, dataset="trips")
     assert str(caught.value) == (
-        f"epsilon is missing: there is no account 'trips' in '{path}' yet, and a new one needs its total. Nothing was "
-        "created. Pass epsilon, as in Ledger('budget.db', epsilon=1.0)."
+        f"epsilon is missing: there is no account 'trips' in '{path}' yet, and a new one needs its "
+        "total. Nothing was created. Pass epsilon, as in Ledger('budget.db', epsilon=1.0)."
     )
     assert len(Ledger(path).accounts()) == 1
 
@@ -211,8 +212,9 @@ def test_another_total_is_refused(path: Path, epsilon: float) -> None:
     with pytest.raises(InvalidInput) as caught:
         Ledger(path, epsilon=epsilon)
     assert str(caught.value) == (
-        f"epsilon={epsilon} differs from the total of 1 that account 'default' of '{path}' has. Nothing was changed. Leave "
-        "epsilon out to go on with 1; to raise it, open the ledger and call raise_cap."
+        f"epsilon={epsilon} differs from the total of 1 that account 'default' of '{path}' has. Nothing "
+        "was changed. Leave epsilon out to go on with 1; to raise it, open the ledger and call "
+        "raise_cap."
     )
     assert Ledger(path).total == 1
 
@@ -222,8 +224,8 @@ def test_a_cap_is_never_lowered(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         ledger.raise_cap(1.0)
     assert str(caught.value) == (
-        "epsilon=1 must be greater than the total of 1 that account 'default' has. Nothing was changed. A total can only "
-        "be raised; to spend less, charge less."
+        "epsilon=1 must be greater than the total of 1 that account 'default' has. Nothing was changed. "
+        "A total can only be raised; to spend less, charge less."
     )
     assert len(ledger.history()) == 1
 
@@ -234,8 +236,8 @@ def test_another_policy_is_refused_when_opening(path: Path) -> None:
         Ledger(path, policy=bounded(LINE))
     assert str(caught.value) == (
         f"policy: account 'default' of '{path}' was opened under another policy than the one given "
-        f"({bounded(LINE).describe()}). Nothing was changed. Leave policy out: releases under other policies are charged at "
-        "their exchange rate."
+        f"({bounded(LINE).describe()}). Nothing was changed. Leave policy out: releases under other "
+        "policies are charged at their exchange rate."
     )
     assert Ledger(path).policy == POLICY
 
@@ -245,8 +247,8 @@ def test_another_unit_is_refused_when_opening(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         Ledger(path, unit="record")
     assert str(caught.value) == (
-        f"unit: account 'default' of '{path}' has the unit person, at most 2 counted of each person, not record. Nothing "
-        "was changed. Leave unit and max_per_entity out to go on with it."
+        f"unit: account 'default' of '{path}' has the unit person, at most 2 counted of each person, not "
+        "record. Nothing was changed. Leave unit and max_per_entity out to go on with it."
     )
 
 
@@ -254,7 +256,8 @@ def test_a_bound_is_refused_for_a_record_account(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         Ledger(path, epsilon=1, unit="record", max_per_entity=2)
     assert str(caught.value) == (
-        "max_per_entity=2 belongs to an account of unit 'person'. Nothing was created. Leave it out, or use unit='person'."
+        "max_per_entity=2 belongs to an account of unit 'person'. Nothing was created. Leave it out, or "
+        "use unit='person'."
     )
     assert not path.exists()
 
@@ -263,8 +266,8 @@ def test_a_person_needs_a_bound(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         Ledger(path, epsilon=1, unit="person")
     assert str(caught.value) == (
-        "unit='person' needs max_per_entity, the largest number of records counted of one person. Pass max_per_entity=1 "
-        "or more, or use unit='record'."
+        "unit='person' needs max_per_entity, the largest number of records counted of one person. Pass "
+        "max_per_entity=1 or more, or use unit='record'."
     )
     assert not path.exists()
 
@@ -280,8 +283,8 @@ def test_releases_from_seeded_randomness_are_refused(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         _charge(ledger, 0.1, private=False)
     assert str(caught.value) == (
-        "A release made with seeded randomness is not private and cannot be charged to a ledger. Nothing was drawn or "
-        "recorded. Publish it without a ledger, or use the default randomness."
+        "A release made with seeded randomness is not private and cannot be charged to a ledger. "
+        "Nothing was drawn or recorded. Publish it without a ledger, or use the default randomness."
     )
     assert len(ledger.history()) == 1
 
@@ -298,14 +301,29 @@ def test_a_release_that_cannot_cover_the_account_is_refused_and_changes_nothing(
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "much", True])
 def test_an_epsilon_that_is_no_positive_number_is_refused(path: Path, epsilon: float) -> None:
     ledger = Ledger(path, epsilon=1)
-    with pytest.raises(InvalidInput, match="^epsilon="):
+    with pytest.raises(InvalidInput, match=r"^epsilon="):
         _charge(ledger, epsilon)
-    with pytest.raises(InvalidInput, match="^epsilon="):
+    with pytest.raises(InvalidInput, match=r"^epsilon="):
         ledger.raise_cap(epsilon)
-    with pytest.raises(InvalidInput, match="^epsilon="):
+    with pytest.raises(InvalidInput, match=r"^epsilon="):
         Ledger(path.with_name("new.db"), epsilon=epsilon)
     assert len(ledger.history()) == 1
     assert not path.with_name("new.db").exists()
+
+
+def test_what_is_no_policy_is_refused(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1)
+    for attempt in (
+        lambda: _charge(ledger, 0.1, policy="within"),
+        lambda: ledger.quote(0.1, "within"),
+        lambda: Ledger(path, policy="within"),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            attempt()
+        assert str(caught.value) == (
+            "policy=str is not a policy. Nothing was drawn or recorded. Build one, such as sf.within(grid, delta=0.01)."
+        )
+    assert len(ledger.history()) == 1
 
 
 @pytest.mark.parametrize("name", ["label", "release_id"])
@@ -334,8 +352,8 @@ def test_an_account_that_vanished_with_its_file_is_noticed(path: Path) -> None:
     with pytest.raises(LedgerError) as caught:
         _charge(ledger, 0.1)
     assert str(caught.value) == (
-        f"'{path}' has no account 'default' any more: the file was replaced. Nothing was drawn or recorded. Restore the "
-        "ledger."
+        f"'{path}' has no account 'default' any more: the file was replaced. Nothing was drawn or "
+        "recorded. Restore the ledger."
     )
 
 

@@ -91,8 +91,9 @@ def test_a_disk_without_write_ahead_journal_is_refused(path: Path, monkeypatch: 
     with pytest.raises(LedgerError) as caught:
         Ledger(path)
     assert str(caught.value) == (
-        f"The disk under '{path}' does not support the journal that keeps spent budget through a power cut (journal "
-        "delete, synchronous 2). Nothing was drawn or recorded. Keep the ledger on a local disk."
+        f"The disk under '{path}' does not support the journal that keeps spent budget through a power "
+        "cut (journal delete, synchronous 2). Nothing was drawn or recorded. Keep the ledger on a local "
+        "disk."
     )
 
 
@@ -104,8 +105,8 @@ def test_a_new_ledger_leaves_one_whole_file(path: Path) -> None:
 
 
 NOT_OURS = (
-    "'{}' is not a sfumato ledger: it is empty, cut short, or another program's database. Nothing was drawn or recorded. "
-    "Give the path of a ledger, or one where no file exists to start a new ledger."
+    "'{}' is not a sfumato ledger: it is empty, cut short, or another program's database. Nothing was "
+    "drawn or recorded. Give the path of a ledger, or one where no file exists to start a new ledger."
 )
 
 
@@ -124,16 +125,16 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None
     path = tmp_path / "notes.txt"
     path.write_text("dear diary, " * 1000)
     assert _refusal(path) == (
-        f"The ledger '{path}' could not be used: file is not a database (SQLITE_NOTADB). Nothing was drawn. Give the path "
-        "of a ledger, or one where no file exists to start a new ledger."
+        f"The ledger '{path}' could not be used: file is not a database (SQLITE_NOTADB). Nothing was "
+        "drawn. Give the path of a ledger, or one where no file exists to start a new ledger."
     )
 
 
 def test_a_newer_ledger_is_refused(path: Path) -> None:
     _edit(path, "PRAGMA user_version = 2")
     assert _refusal(path) == (
-        f"'{path}' was written by a newer sfumato (ledger version 2; this one reads up to 1). Nothing was drawn or "
-        "recorded. Upgrade sfumato."
+        f"'{path}' was written by a newer sfumato (ledger version 2; this one reads up to 1). Nothing "
+        "was drawn or recorded. Upgrade sfumato."
     )
 
 
@@ -165,8 +166,8 @@ def test_a_ledger_of_garbage_pages_is_refused(path: Path) -> None:
         ("UPDATE account SET spent = '0/1'", "its sums do not agree with its history"),
         ("UPDATE account SET total = '9/1'", "its sums do not agree with its history"),
         (
-            "INSERT INTO entry SELECT 9, account, time, kind, label, release_id, policy, fingerprint, unit, max_per_entity, "
-            "epsilon, rate, '0/1' FROM entry WHERE kind = 'release'",
+            "INSERT INTO entry SELECT 9, account, time, kind, label, release_id, policy, fingerprint, "
+            "unit, max_per_entity, epsilon, rate, '0/1' FROM entry WHERE kind = 'release'",
             "its history does not add up",
         ),
     ],
@@ -181,13 +182,13 @@ def test_an_edited_ledger_is_refused(path: Path, statement: str, what: str) -> N
 def test_a_ledger_that_is_overspent_is_refused(path: Path) -> None:
     _edit(
         path,
-        "INSERT INTO entry SELECT 9, account, time, kind, label, release_id, policy, fingerprint, unit, max_per_entity, "
-        "'3/1', 1, '3/1' FROM entry WHERE kind = 'release'",
+        "INSERT INTO entry SELECT 9, account, time, kind, label, release_id, policy, fingerprint, unit, "
+        "max_per_entity, '3/1', 1, '3/1' FROM entry WHERE kind = 'release'",
         "UPDATE account SET spent = '13/4'",
     )
     assert _refusal(path) == (
-        f"The ledger is damaged: '{path}', account 'default': more is spent than it holds. Nothing was drawn or recorded. "
-        "Restore a backup."
+        f"The ledger is damaged: '{path}', account 'default': more is spent than it holds. Nothing was "
+        "drawn or recorded. Restore a backup."
     )
 
 
@@ -205,8 +206,8 @@ def test_a_policy_that_cannot_be_read_is_damage(path: Path, spec: str) -> None:
     with pytest.raises(LedgerError) as caught:
         _ = Ledger(path).policy
     assert str(caught.value) == (
-        "The ledger is damaged: account 'default': its policy cannot be read. Nothing was drawn or recorded. Restore a "
-        "backup."
+        "The ledger is damaged: account 'default': its policy cannot be read. Nothing was drawn or "
+        "recorded. Restore a backup."
     )
 
 
@@ -215,8 +216,8 @@ def test_a_policy_that_was_exchanged_is_noticed(path: Path) -> None:
     with pytest.raises(LedgerError) as caught:
         Ledger(path).charge(0.1, POLICY, label="visits", release_id="r2")
     assert str(caught.value) == (
-        "The ledger is damaged: account 'default': its policy does not match its fingerprint. Nothing was drawn or "
-        "recorded. Restore a backup."
+        "The ledger is damaged: account 'default': its policy does not match its fingerprint. Nothing "
+        "was drawn or recorded. Restore a backup."
     )
     assert Ledger(path).spent == 0.25
 
@@ -227,8 +228,9 @@ def test_a_journal_without_its_ledger_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError) as caught:
         Ledger(tmp_path / "budget.db", epsilon=1)
     assert str(caught.value) == (
-        f"'{journal}' exists but '{tmp_path / 'budget.db'}' does not: a ledger was moved or deleted without its journal. "
-        "Nothing was drawn or recorded. Put the ledger back beside it, or choose another path."
+        f"'{journal}' exists but '{tmp_path / 'budget.db'}' does not: a ledger was moved or deleted "
+        "without its journal. Nothing was drawn or recorded. Put the ledger back beside it, or choose "
+        "another path."
     )
     assert [p.name for p in tmp_path.iterdir()] == ["budget.db-wal"]
 
@@ -241,8 +243,8 @@ def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError) as caught:
         Ledger(path, epsilon=1)
     assert str(caught.value) == (
-        f"'{path.parent}' does not exist, so no ledger can be made there. Nothing was drawn or recorded. Create it "
-        "first, or choose another path."
+        f"'{path.parent}' does not exist, so no ledger can be made there. Nothing was drawn or recorded. "
+        "Create it first, or choose another path."
     )
 
 
@@ -250,8 +252,9 @@ def test_a_directory_is_no_ledger(tmp_path: Path) -> None:
     with pytest.raises(LedgerError) as caught:
         Ledger(tmp_path, epsilon=1)
     assert str(caught.value) == (
-        f"The ledger '{tmp_path}' could not be used: unable to open database file (SQLITE_CANTOPEN). Nothing was drawn. "
-        "Check that the file exists and that it and its directory are readable and writable."
+        f"The ledger '{tmp_path}' could not be used: unable to open database file (SQLITE_CANTOPEN). "
+        "Nothing was drawn. Check that the file exists and that it and its directory are readable and "
+        "writable."
     )
 
 
@@ -263,8 +266,8 @@ def test_a_file_system_without_links_is_refused(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(LedgerError) as caught:
         Ledger(tmp_path / "budget.db", epsilon=1)
     assert str(caught.value) == (
-        f"The ledger '{tmp_path / 'budget.db'}' could not be used: Operation not permitted. Nothing was drawn or recorded. "
-        "Choose a path in a writable directory on a local disk."
+        f"The ledger '{tmp_path / 'budget.db'}' could not be used: Operation not permitted. Nothing was "
+        "drawn or recorded. Choose a path in a writable directory on a local disk."
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -289,8 +292,8 @@ def test_a_busy_ledger_is_given_up_after_the_timeout(path: Path) -> None:
     with pytest.raises(LedgerError) as caught:
         ledger.charge(0.25, POLICY, label="visits", release_id="r2")
     assert str(caught.value) == (
-        f"The ledger '{path}' could not be used: database is locked (SQLITE_BUSY). Nothing was drawn. Another process "
-        "holds the ledger. Try again when it has finished."
+        f"The ledger '{path}' could not be used: database is locked (SQLITE_BUSY). Nothing was drawn. "
+        "Another process holds the ledger. Try again when it has finished."
     )
     other.execute("ROLLBACK")
     other.close()

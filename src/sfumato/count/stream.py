@@ -85,10 +85,10 @@ def count_stream(
                 reservoir.add(entities if present is None else entities[present], cells)
             advance(len(batch))
         if reservoir is not None:
-            cells = reservoir.kept()
-            np.add.at(tally, cells[cells >= 0], 1)
+            kept = reservoir.kept()
+            np.add.at(tally, kept[kept >= 0], 1)
             cut, entities_cut = cut + reservoir.cut, entities_cut + reservoir.entities_cut
-            records += len(cells) + reservoir.cut
+            records += len(kept) + reservoir.cut
             shares.extend(reservoir.left)
     if limit is not None and records != rows - missing:
         raise InvalidInput(

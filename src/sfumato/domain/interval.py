@@ -52,10 +52,8 @@ class Interval(Axis):
     cells: int
 
     def __post_init__(self) -> None:
-        low, high = (
-            finite_float(self.low, "low") + 0.0,
-            finite_float(self.high, "high") + 0.0,
-        )  # -0.0 becomes 0.0
+        # Adding 0.0 turns -0.0 into 0.0: equal axes are described alike.
+        low, high = finite_float(self.low, "low") + 0.0, finite_float(self.high, "high") + 0.0
         object.__setattr__(self, "name", axis_name(self.name))
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)

@@ -36,7 +36,8 @@ class VertexMechanism(Mechanism):
         require_connected(self.policy, self.name)
         if self.sensitivity == 0:
             raise InvalidInput(
-                f"mechanism={self.name!r}: under this policy no change of a record moves any value; use mechanism='edges'."
+                f"mechanism={self.name!r}: under this policy no change of a record moves any value; "
+                "use mechanism='edges'."
             )
 
     @cached_property

@@ -16,6 +16,7 @@ from typing import Any
 from sfumato.errors import FileFormatError, InvalidInput, SfumatoError
 from sfumato.exact import fraction, positive_fraction
 from sfumato.policy import Policy, policy_from_spec
+from sfumato.privacy import words
 from sfumato.privacy.budget import Epsilon, stored
 from sfumato.privacy.unit import UnitName, unit_of
 
@@ -64,14 +65,10 @@ class Guarantee:
 
     def describe(self) -> str:
         """The promise and its limits, in plain words."""
-        from sfumato.privacy.words import describe  # the words read the guarantee; the guarantee is data
-
-        return describe(self)
+        return words.describe(self)
 
     def __str__(self) -> str:
-        from sfumato.privacy.words import one_line
-
-        return one_line(self)
+        return words.one_line(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a release file; `from_dict` reads it back."""

@@ -56,6 +56,8 @@ class Ledger:
         self._store = Store(self.path, timeout=timeout)
         total = None if epsilon is None else Epsilon(positive_fraction(epsilon, "epsilon"))
         account_unit = account_unit_of(unit, max_per_entity)
+        if policy is not None:
+            _require_policy(policy)
         if total is None and not self._store.exists():
             raise self._needs_epsilon()
         self._store.create_if_missing()
@@ -101,6 +103,7 @@ class Ledger:
         except that a failing disk may keep a charge it reported as failed.
         """
         asked = Epsilon(positive_fraction(epsilon, "epsilon"))
+        _require_policy(policy)
         release_unit = unit_of(unit, max_per_entity)
         label, release_id = _words(label, "label"), _words(release_id, "release_id")
         if private is not True:
@@ -143,6 +146,7 @@ class Ledger:
     ) -> Epsilon:
         """What `charge` would take for such a release. Records nothing and reserves nothing."""
         asked = positive_fraction(epsilon, "epsilon")
+        _require_policy(policy)
         release_unit = unit_of(unit, max_per_entity)
         terms = self._with_terms(self._account(), policy, release_unit, first_release=True)
         return Epsilon(asked * self._rate(terms, policy, release_unit))
@@ -283,6 +287,14 @@ def _file_path(path: str | os.PathLike[str]) -> Path:
             "such as 'budget.db'."
         )
     return Path(name).absolute()
+
+
+def _require_policy(policy: object) -> None:
+    if not isinstance(policy, Policy):
+        raise InvalidInput(
+            f"policy={type(policy).__name__} is not a policy. Nothing was drawn or recorded. Build one, such as "
+            "sf.within(grid, delta=0.01)."
+        )
 
 
 def _words(value: object, name: str) -> str:

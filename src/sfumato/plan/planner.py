@@ -1,0 +1,176 @@
+"""Choosing a mechanism by its expected error: from public figures alone, never from the data."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from typing import Any
+
+from sfumato.errors import InvalidInput, SfumatoError, TooLarge
+from sfumato.exact import Number, positive_fraction, positive_int
+from sfumato.mechanism import Mechanism, build, variants
+from sfumato.noise import DiscreteLaplace
+from sfumato.plan.plan import Alternative, Plan
+from sfumato.policy import Policy
+from sfumato.workload import Workload
+
+# Bytes a cell while publishing: counts, noise, the field on its way and the estimates.
+BYTES_PER_CELL = 80
+
+
+def plan(
+    policy: Policy,
+    workload: Workload,
+    epsilon: Number,
+    *,
+    mechanism: str | None = None,
+    max_per_entity: int | None = None,
+    **options: Any,
+) -> Plan:
+    """The mechanism with the smallest expected squared error on the workload, under the policy at ε.
+
+    With `mechanism` one is forced, and further keywords are its options. With `max_per_entity=m` the promise speaks
+    of a person, each of whose at most m records may change along an edge of the policy, and the noise grows by m;
+    without it, of one record.
+    """
+    budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
+    weighed: list[tuple[float, Mechanism]] = []
+    others: list[Alternative] = []
+    for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy):
+        try:
+            built = build(name, policy, share, **chosen)
+            error = built.model.expected_error(workload, policy.domain)
+        except SfumatoError as error_met:
+            if mechanism is not None:
+                raise
+            others.append(Alternative(name, "", None, _first_sentence(error_met)))
+            continue
+        weighed.append((error, built))
+    if not weighed:
+        raise InvalidInput("no mechanism fits this policy and workload: " + "; ".join(a.reason for a in others))
+    best_error, best = min(weighed, key=lambda pair: pair[0])
+    ranked = _best_of_each_name(weighed) + _unusable(others, weighed)
+    return Plan(
+        policy=policy,
+        workload=workload,
+        epsilon=budget,
+        mechanism=best,
+        expected_error=best_error,
+        alternatives=tuple(ranked),
+        max_per_entity=count,
+    )
+
+
+def epsilon_for(
+    policy: Policy,
+    workload: Workload,
+    error: float,
+    *,
+    mechanism: str | None = None,
+    max_per_entity: int | None = None,
+    **options: Any,
+) -> float:
+    """The smallest ε, to four digits, at which some plan's expected squared error is at most `error`."""
+    target = float(positive_fraction(error, "error"))
+    _, _, count = _checked(policy, workload, 1, mechanism, max_per_entity, options)
+    found: list[Fraction] = []
+    for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy):
+        try:
+            built = build(name, policy, Fraction(1), **chosen)
+            terms = built.model.error_terms(workload, policy.domain)
+        except SfumatoError:
+            if mechanism is not None:
+                raise
+            continue
+        rates = [block.noise.rate for block in built.model.blocks]
+        found.append(_smallest(terms, rates, target))
+    if not found:
+        raise InvalidInput("no mechanism fits this policy and workload.")
+    return float(_round_up(min(found)) * (count or 1))
+
+
+def _smallest(terms: list[float], rates: list[Fraction], target: float) -> Fraction:
+    """The ε at which the error terms meet the target: it falls as ε grows, so halving finds it."""
+
+    def reached(epsilon: Fraction) -> bool:
+        pairs = zip(terms, rates, strict=True)
+        return sum(term * DiscreteLaplace(rate * epsilon).variance for term, rate in pairs if term > 0) <= target
+
+    low, high = Fraction(1, 2**20), Fraction(2**20)
+    if not reached(high):
+        raise InvalidInput(f"error={target:g} is out of reach even at epsilon={float(high):g}.")
+    while high / low > Fraction(10001, 10000):
+        middle = Fraction((float(low) * float(high)) ** 0.5)
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def _round_up(value: Fraction) -> Fraction:
+    """Up to four significant digits."""
+    exponent = 0
+    while value * Fraction(10) ** exponent < 1000:
+        exponent += 1
+    while value * Fraction(10) ** exponent >= 10000:
+        exponent -= 1
+    scaled = value * Fraction(10) ** exponent
+    return Fraction(-(-scaled.numerator // scaled.denominator)) / Fraction(10) ** exponent
+
+
+def _checked(
+    policy: Policy,
+    workload: Workload,
+    epsilon: Number,
+    mechanism: str | None,
+    max_per_entity: int | None,
+    options: dict[str, Any],
+) -> tuple[Fraction, Fraction, int | None]:
+    """(ε, ε for one record, m), after everything that can be refused has been."""
+    if not isinstance(policy, Policy):
+        raise InvalidInput(
+            f"policy={type(policy).__name__} is not a policy. Build one, such as sf.within(grid, delta=0.01)."
+        )
+    if not isinstance(workload, Workload):
+        raise InvalidInput(f"workload={type(workload).__name__} is not a workload. Use sf.ranges(), sf.histogram(), …")
+    if options and mechanism is None:
+        raise InvalidInput(f"{', '.join(options)}: options belong to a mechanism; name it with mechanism=….")
+    budget = positive_fraction(epsilon, "epsilon")
+    count = None if max_per_entity is None else positive_int(max_per_entity, "max_per_entity")
+    workload.check(policy.domain)
+    needed, there = policy.domain.size * BYTES_PER_CELL, _memory()
+    if needed > there:
+        raise TooLarge(
+            f"{policy.domain.size:,} cells need about {needed / 2**30:.1f} GiB, this machine has "
+            f"{there / 2**30:.1f}. Use fewer cells."
+        )
+    return budget, budget / (count or 1), count
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 1 << 40  # not told by this system: let the allocator decide
+
+
+def _best_of_each_name(weighed: list[tuple[float, Mechanism]]) -> list[Alternative]:
+    best: dict[str, tuple[float, Mechanism]] = {}
+    for error, built in weighed:
+        if built.name not in best or error < best[built.name][0]:
+            best[built.name] = (error, built)
+    return [
+        Alternative(built.name, ", ".join(f"{k}={v}" for k, v in built.options.items()), error)
+        for error, built in sorted(best.values(), key=lambda pair: pair[0])
+    ]
+
+
+def _unusable(others: list[Alternative], weighed: list[tuple[float, Mechanism]]) -> list[Alternative]:
+    used = {built.name for _, built in weighed}
+    kept: dict[str, Alternative] = {}
+    for other in others:
+        if other.name not in used:
+            kept.setdefault(other.name, other)
+    return list(kept.values())
+
+
+def _first_sentence(error: Exception) -> str:
+    return str(error).split(". ")[0].removesuffix(".")

@@ -1,0 +1,108 @@
+"""From private counts to a release."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.count import Counts, count_points
+from sfumato.errors import InvalidInput, PolicyMismatch
+from sfumato.noise import Source, SystemSource
+from sfumato.plan import Plan
+from sfumato.privacy import Ledger
+from sfumato.release import Release
+
+LARGEST_COUNT = 1 << 53
+
+
+def publish(
+    plan: Plan,
+    counts: Any = None,
+    *,
+    points: Any = None,
+    ledger: Ledger | None = None,
+    label: str | None = None,
+    source: Source | None = None,
+) -> Release:
+    """Publish counts (or raw points) by a plan.
+
+    `counts` come from `sf.count`, or are an integer array in the domain's shape. A plan that speaks of a person takes
+    only counts whose contributions were bounded. With a ledger the release is charged first; `label` is kept there in
+    plain text. `source` is for tests and papers: a seeded one makes a release that says it is not private, and no
+    ledger takes it.
+    """
+    values, bound = _private_counts(plan, counts, points)
+    randomness = SystemSource() if source is None else source
+    guarantee = replace(plan.guarantee, private=randomness.private)
+    release_id = secrets.token_hex(16)
+    if ledger is not None:
+        if not isinstance(ledger, Ledger):
+            raise InvalidInput(
+                f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…)."
+            )
+        ledger.charge(
+            plan.epsilon,
+            plan.policy,
+            guarantee.unit,
+            label=label or f"{plan.mechanism.name} on {' × '.join(map(str, plan.policy.domain.shape))} cells",
+            release_id=release_id,
+            max_per_entity=bound,
+            private=randomness.private,
+        )
+    noise = [block.noise.sample(block.estimator.cols, randomness) for block in plan.mechanism.model.blocks]
+    measured = plan.mechanism.measure(values, noise)
+    total = int(values.sum()) if plan.policy.total_is_public else None
+    estimates = plan.mechanism.estimate(measured, total)
+    return Release(
+        id=release_id,
+        counts=estimates.reshape(plan.policy.domain.shape),
+        guarantee=guarantee,
+        mechanism=plan.mechanism,
+        workload=plan.workload.describe(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _private_counts(plan: Plan, counts: Any, points: Any) -> tuple[NDArray[np.int64], int | None]:
+    """(flat counts, the bound on one person's records), or a refusal that shows nothing of them."""
+    if (counts is None) == (points is None):
+        raise InvalidInput("give either counts or points=…, one of the two. Nothing was drawn or recorded.")
+    domain = plan.policy.domain
+    if points is not None:
+        counts = count_points(points, domain)
+    bound = None
+    if isinstance(counts, Counts):
+        if counts.domain != domain:
+            raise PolicyMismatch(
+                f"counts were made on {counts.domain!r}, the plan is for {domain!r}. Nothing was drawn or recorded. "
+                "Count on the plan's domain."
+            )
+        bound, array = counts.max_per_entity, counts.values
+    else:
+        array = np.asarray(counts)
+        if array.dtype.kind not in "iu":
+            raise InvalidInput(
+                f"counts of type {array.dtype} are not whole numbers. Nothing was drawn or recorded. "
+                "Pass an integer array, such as counts.astype(int)."
+            )
+        if array.shape != domain.shape:
+            raise InvalidInput(
+                f"counts of shape {array.shape} do not fit the domain's shape {domain.shape}. "
+                "Nothing was drawn or recorded."
+            )
+        if array.min(initial=0) < 0 or array.max(initial=0) > LARGEST_COUNT:
+            raise InvalidInput(
+                "counts must lie between 0 and 2⁵³: these are not counts. Nothing was drawn or recorded."
+            )
+    if plan.max_per_entity is not None and (bound is None or bound > plan.max_per_entity):
+        raise InvalidInput(
+            f"the plan promises something about a person with at most {plan.max_per_entity} records, but these "
+            f"counts were {'not bounded' if bound is None else f'bounded by {bound}'}. Nothing was drawn or recorded. "
+            f"Count with sf.count(…, entity=…, max_per_entity={plan.max_per_entity})."
+        )
+    return array.astype(np.int64, copy=False).ravel(), bound

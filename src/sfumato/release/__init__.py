@@ -1,0 +1,8 @@
+"""The artefact: estimates, their error, the guarantee; answers, files and pictures."""
+
+from sfumato.release.adjust import Adjusted
+from sfumato.release.answer import Answer
+from sfumato.release.files import load
+from sfumato.release.release import Release
+
+__all__ = ["Adjusted", "Answer", "Release", "load"]

@@ -1,0 +1,158 @@
+"""A release: what may be handed to anyone. It holds estimates, their error and the guarantee, and no secret."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.domain import Domain, Labels
+from sfumato.errors import InvalidInput
+from sfumato.mechanism import Mechanism, SummedArea
+from sfumato.privacy import Guarantee
+from sfumato.release.adjust import Adjusted, adjusted
+from sfumato.release.answer import Answer
+from sfumato.release.intervals import check_confidence, query_margins, range_margins
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Release:
+    """Estimated counts of every cell, and all that is needed to answer queries on them with honest errors.
+
+    `counts` are unbiased and may be negative or fractional; `adjusted()` makes them look like counts, at a price that
+    it names. Where the policy makes the total public they sum to it exactly. Whatever is computed from a release is
+    as private as the release.
+    """
+
+    id: str
+    counts: NDArray[np.float64]
+    guarantee: Guarantee
+    mechanism: Mechanism
+    workload: str
+    created: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.counts.shape != self.domain.shape:
+            raise InvalidInput(f"counts of shape {self.counts.shape} do not fit the domain's {self.domain.shape}.")
+        self.counts.flags.writeable = False
+
+    @property
+    def domain(self) -> Domain:
+        """The cells that the counts belong to."""
+        return self.guarantee.policy.domain
+
+    @property
+    def total(self) -> int | float:
+        """The number of records: exact where the policy makes it public, else estimated."""
+        total = float(self.counts.sum())
+        return round(total) if self.guarantee.policy.total_is_public else total
+
+    @property
+    def private(self) -> bool:
+        """False for a release made with seeded randomness, which promises nothing."""
+        return self.guarantee.private
+
+    @cached_property
+    def _table(self) -> SummedArea:
+        return SummedArea(self.counts)
+
+    def answer(self, ranges: ArrayLike | str | Sequence[str], *, confidence: float = 0.95) -> Answer:
+        """How many records lie in a range, or in each of many ranges at once.
+
+        A range is half-open and in the domain's units: (lo, hi) on a line, (x0, y0, x1, y1) on a grid, (lo…, hi…) in
+        general; a cell that it cuts counts in proportion. On categories give a label or a list of labels.
+        """
+        confidence = check_confidence(confidence)
+        low, high, shape = self._boxes(ranges)
+        stderr, margin = range_margins(self.mechanism.model, low, high, confidence)
+        return Answer.of(self._table.fractional_sums(low, high), stderr, margin, confidence, shape)
+
+    def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
+        """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order."""
+        confidence = check_confidence(confidence)
+        table = sp.csr_matrix(np.atleast_2d(matrix) if not sp.issparse(matrix) else matrix, dtype=np.float64)
+        if table.shape[1] != self.domain.size:
+            raise InvalidInput(
+                f"matrix has {table.shape[1]} columns; the domain has {self.domain.size} cells: one each."
+            )
+        if not np.isfinite(table.data).all():
+            raise InvalidInput("matrix holds entries that are not finite numbers.")
+        shape = () if np.ndim(matrix) == 1 and not sp.issparse(matrix) else (table.shape[0],)
+        stderr, margin = np.empty(table.shape[0]), np.empty(table.shape[0])
+        step = max(1, (1 << 22) // self.domain.size)
+        for start in range(0, table.shape[0], step):
+            part = slice(start, start + step)
+            dense = np.asarray(table[part].todense())
+            stderr[part], margin[part] = query_margins(self.mechanism.model, dense, confidence)
+        return Answer.of(np.asarray(table @ self.counts.ravel()), stderr, margin, confidence, shape)
+
+    def cells(self, *, confidence: float = 0.95) -> Answer:
+        """Every cell as a query of its own, in the domain's shape."""
+        confidence = check_confidence(confidence)
+        low = np.stack(np.unravel_index(np.arange(self.domain.size), self.domain.shape), axis=-1).astype(np.float64)
+        stderr, margin = range_margins(self.mechanism.model, low, low + 1, confidence)
+        return Answer.of(self.counts.ravel(), stderr, margin, confidence, self.domain.shape)
+
+    def adjusted(self, *, non_negative: bool = True, integers: bool = False) -> Adjusted:
+        """Counts made non-negative or whole, for those who need them so. Both bias; the result says so and has no
+        intervals.
+        """
+        public = int(self.total) if self.guarantee.policy.total_is_public else None
+        return adjusted(self.counts, public, non_negative=non_negative, integers=integers)
+
+    def _boxes(self, ranges: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
+        axis = self.domain.axes[0]
+        if self.domain.ndim == 1 and isinstance(axis, Labels):
+            wanted = [ranges] if isinstance(ranges, (str, int, bool)) else list(ranges)
+            unknown = [label for label in wanted if label not in axis.labels]
+            if unknown:
+                raise InvalidInput(f"ranges names {unknown[0]!r}, which is not a label of the domain.")
+            first = np.array([axis.labels.index(label) for label in wanted], dtype=np.float64).reshape(-1, 1)
+            return first, first + 1, () if isinstance(ranges, (str, int, bool)) else (len(wanted),)
+        low, high = self.domain.fractional(ranges)
+        d = self.domain.ndim
+        return low.reshape(-1, d), high.reshape(-1, d), low.shape[:-1]
+
+    # ------------------------------------------------------------------ files and pictures
+
+    def save(self, path: str | Path) -> Path:
+        """Write the release to one file that `sf.load` reads: Parquet with the description in its metadata."""
+        from sfumato.release.files import save
+
+        return save(self, path)
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write a plain table: one row a cell with its bounds, estimate and standard error."""
+        from sfumato.release.export import to_parquet
+
+        return to_parquet(self, path)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write the same table as text."""
+        from sfumato.release.export import to_csv
+
+        return to_csv(self, path)
+
+    def to_geojson(self, path: str | Path) -> Path:
+        """Write the cells of a two-dimensional release as rectangles with their estimates."""
+        from sfumato.release.export import to_geojson
+
+        return to_geojson(self, path)
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw a map or a curve with its uncertainty; with a path, write the picture there."""
+        from sfumato.release.picture import plot
+
+        return plot(self, path, **options)
+
+    def __repr__(self) -> str:
+        loud = "" if self.private else "NOT PRIVATE (seeded randomness), "
+        shape = " × ".join(map(str, self.domain.shape))
+        return f"Release({loud}{shape} cells, {self.mechanism.name}, epsilon={self.guarantee.epsilon})"

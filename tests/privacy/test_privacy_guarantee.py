@@ -1,0 +1,207 @@
+"""The guarantee: its words are a specification, so they are pinned; figures in them are rounded to the safe side."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.domain import Line
+from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.policy import ABSENT, Policy, bounded, graph, threshold, unbounded
+from sfumato.privacy import SAMPLER_SLACK, Guarantee
+from sfumato.privacy.words import odds
+
+LINE = Line(0, 1, cells=21)
+POLICY = threshold(LINE, theta=2)
+
+
+# ------------------------------------------------------------------ words
+
+
+def test_the_words_of_a_promise_about_records() -> None:
+    assert Guarantee(policy=POLICY, epsilon=0.5).describe() == (
+        "Neighbours ('threshold'): one record moves by at most 2 cells (counted along the axes); the "
+        "number of records is public.\nPromise (ε = 0.5): whatever else somebody knows, seeing this "
+        "release changes the odds they give to two datasets that differ by one such step by at most a "
+        "factor 1.65.\n\nA longer change is a path of such steps, and is hidden less the longer it "
+        "is:\n   1 step: ε = 0.5, odds change by at most a factor 1.65\n   2 steps: ε = 1, odds change "
+        "by at most a factor 2.72\n  10 steps: ε = 5, odds change by at most a factor 148.42\n  No two "
+        "cells are more than 10 steps apart.\n\nUnit: one record. A person with several records is "
+        "hidden less: k records that change together are hidden at k × ε. To promise something about "
+        "persons, bound the records of each with max_per_entity.\n\nIn terms of standard differential "
+        "privacy (Lemma 1):\n  replace-one (one record moves anywhere): ε = 5 (10 steps × 0.5)\n  "
+        "add/remove: no guarantee, since not every record can appear or vanish along a path.\n\nWhat is "
+        "not promised:\n  The total number of records is public: no step lets a record appear or "
+        "vanish.\n  Presence is not hidden, a step is: that there is a record, and roughly where, may "
+        "become known.\n  Records that depend on each other (the same person under two names, a family "
+        "that travels together) can betray each other: the promise is about one unit's own change.\n  "
+        "What the data show about everybody stays visible; that is what they are published for.\n  "
+        "Several releases add up: two at ε are together one at 2ε. A ledger keeps the sum and its "
+        "limit.\n  All of this holds up to an event of probability 2^-100, in which the noise generator "
+        "departs from the exact distribution."
+    )
+
+
+def test_a_promise_about_a_person_says_that_the_number_of_records_is_public() -> None:
+    words = Guarantee(policy=bounded(LINE), epsilon=1, unit="person", max_per_entity=3).describe()
+    assert (
+        "to two datasets in which each counted record of one person differs by at most one such step by "
+        "at most a factor 2.72."
+    ) in words
+    assert (
+        "Unit: one person, of whom at most 3 records are counted. Each of them may take one step, all "
+        "at once. No step lets a record appear or vanish, so how many records a person has is public."
+    ) in words
+    assert "replace-one (each counted record of one person moves anywhere): ε = 1 (1 step × 1)" in words
+    assert "2 steps:" not in words
+    assert "No two cells are more than 1 step apart." in words
+
+
+def test_a_promise_about_a_person_who_may_be_absent_says_what_is_covered() -> None:
+    words = Guarantee(policy=unbounded(LINE), epsilon=1, unit="person", max_per_entity=1).describe()
+    assert (
+        "Unit: one person, of whom at most 1 record is counted. Each of them may take one step, all at "
+        "once. A person who has more records than that is covered when each of them moves between "
+        "cells, or when all of them come or go; not when some of them go and others take their place in "
+        "the count."
+    ) in words
+    assert "replace-one (each counted record of one person moves anywhere): ε = 2 (2 steps × 1)" in words
+    assert "add/remove (each counted record of one person comes or goes): ε = 1 (1 step × 1)" in words
+    assert "total number of records is public" not in words
+
+
+def test_a_promise_about_records_of_bounded_persons_gives_the_persons_epsilon() -> None:
+    words = Guarantee(policy=bounded(LINE), epsilon=0.5, max_per_entity=3).describe()
+    assert (
+        "Unit: one record. At most 3 records of each person were counted, so all that was counted of "
+        "one person is hidden at 3 × ε = 1.5."
+    ) in words
+
+
+def test_a_policy_in_parts_says_that_their_totals_are_public() -> None:
+    policy = graph(LINE, edges=[(0, 1), (1, ABSENT)], publish_component_totals=True)
+    words = Guarantee(policy=policy, epsilon=1).describe()
+    assert "Some cells are joined by no path: a change between them is not hidden." in words
+    assert "replace-one: no guarantee, since some cells are joined by no path." in words
+    assert "Presence is hidden only as far as the steps to 'not there' go (see add/remove above)." in words
+    assert (
+        "The policy falls into parts that no step joins. How many records are in a part is public, "
+        "except in parts where records may appear and vanish."
+    ) in words
+
+
+def test_seeded_randomness_is_said_loudly_first_and_last() -> None:
+    seeded = Guarantee(policy=POLICY, epsilon=1, private=False)
+    loud = (
+        "NOT PRIVATE: made with seeded randomness, for tests and papers. Whoever knows or guesses the "
+        "seed can take the noise away. Do not publish it."
+    )
+    assert seeded.describe().startswith(loud + "\n\nWith unpredictable randomness the promise would be:\n\nNeighbours")
+    assert seeded.describe().endswith(loud)
+    assert str(seeded).startswith("NOT PRIVATE (seeded randomness). Would be: ε = 1 per record;")
+
+
+def test_the_line_of_a_guarantee() -> None:
+    assert str(Guarantee(policy=unbounded(LINE), epsilon=0.3, unit="person", max_per_entity=2)) == (
+        "ε = 0.3 per person, at most 2 counted of each person; policy 'unbounded': one record is added "
+        "or removed, wherever it lies (add/remove)"
+    )
+
+
+@given(st.fractions(min_value=Fraction(1, 10**6), max_value=50))
+def test_odds_are_rounded_to_the_safe_side(epsilon: Fraction) -> None:
+    words = odds(epsilon)
+    if words.endswith("practically not hidden"):
+        assert epsilon > 13.8
+    else:
+        factor = float(words.removeprefix("a factor ").replace(",", ""))
+        assert math.exp(epsilon) <= factor <= math.exp(epsilon) * 1.01 + 0.01
+
+
+# ------------------------------------------------------------------ data
+
+
+def test_epsilon_is_exact_and_prints_as_a_decimal() -> None:
+    guarantee = Guarantee(policy=POLICY, epsilon=0.1)
+    assert guarantee.epsilon == Fraction(1, 10)
+    assert guarantee.epsilon == 0.1
+    assert str(guarantee.epsilon) == "0.1"
+    assert guarantee.at(3) == 0.3
+    assert guarantee.slack == SAMPLER_SLACK == Fraction(1, 2**100)
+
+
+def test_a_guarantee_is_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Guarantee(policy=POLICY, epsilon=1).epsilon = Fraction(2)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("policy", [POLICY, bounded(LINE), unbounded(LINE), graph(Line(0, 1, cells=2), edges=[(0, 1)])])
+@pytest.mark.parametrize("more", [{}, {"unit": "person", "max_per_entity": 2}, {"private": False}])
+def test_a_guarantee_survives_a_file(policy: Policy, more: dict[str, object]) -> None:
+    guarantee = Guarantee(policy=policy, epsilon="1/3", **more)  # type: ignore[arg-type]
+    again = Guarantee.from_dict(json.loads(json.dumps(guarantee.to_dict())))
+    assert again == guarantee
+    assert again.describe() == guarantee.describe()
+
+
+# ------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"policy": "within"}, "policy=str is not a policy. Build one, such as sf.within(grid, delta=0.01)."),
+        ({"epsilon": 0}, "epsilon=0 must be greater than zero. Nothing was drawn or recorded."),
+        ({"unit": "household"}, "unit='household' is not known. Use 'record' or 'person'."),
+        (
+            {"unit": "person"},
+            "unit='person' needs max_per_entity, the largest number of records counted of one person. Pass "
+            "max_per_entity=1 or more, or use unit='record'.",
+        ),
+        ({"max_per_entity": 0}, "max_per_entity=0 must be a whole number of at least 1."),
+        ({"slack": 1}, "slack=1 must be at least 0 and below 1: it is a probability."),
+        ({"window": 7}, "window=7 must be None: this guarantee is about a single release."),
+        ({"private": "yes"}, "private='yes' must be True or False."),
+    ],
+)
+def test_what_makes_no_guarantee_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Guarantee(**({"policy": POLICY, "epsilon": 1} | change))  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+FIELDS = "epsilon, max_per_entity, policy, private, slack, unit, window"
+END = " The file is damaged or from a newer sfumato."
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda d: d | {"delta": 0}, f"it does not have exactly the fields {FIELDS}."),
+        (lambda d: {k: v for k, v in d.items() if k != "slack"}, f"it does not have exactly the fields {FIELDS}."),
+        (lambda _: ["epsilon"], f"it does not have exactly the fields {FIELDS}."),
+        (lambda d: d | {"epsilon": 1.5}, "epsilon and slack must be fractions written as text."),
+        (lambda d: d | {"epsilon": "-1/2"}, "epsilon='-1/2' must be greater than zero. Nothing was drawn or recorded."),
+        (lambda d: d | {"policy": "bounded"}, "its policy is no description."),
+        (lambda d: d | {"private": 1}, "private=1 must be True or False."),
+        (lambda d: d | {"window": 3}, "window=3 must be None: this guarantee is about a single release."),
+    ],
+)
+def test_a_damaged_guarantee_is_refused(damage: Callable[[object], dict[str, object]], why: str) -> None:
+    with pytest.raises(FileFormatError) as caught:
+        Guarantee.from_dict(damage(Guarantee(policy=POLICY, epsilon=1).to_dict()))
+    assert str(caught.value) == f"The guarantee cannot be read: {why}{END}"
+
+
+def test_a_file_cannot_name_code_to_import() -> None:
+    data = Guarantee(policy=POLICY, epsilon=1).to_dict()
+    data["policy"] = data["policy"] | {"name": "os.system"}
+    with pytest.raises(FileFormatError, match=r"^The guarantee cannot be read: the policy 'os\.system' is not known"):
+        Guarantee.from_dict(data)
