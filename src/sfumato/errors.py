@@ -1,13 +1,13 @@
 """The exception tree. Every error is ours and a built-in at once, and none carries a private value.
 
-    SfumatoError
-    ├── InvalidInput        (ValueError)    an argument is wrong; nothing was drawn or recorded
-    │   └── PolicyMismatch                  two policies or domains do not fit each other
-    ├── TooLarge            (MemoryError)   the work would not fit; estimated before it was begun
-    ├── BudgetExceeded      (RuntimeError)  the ledger has too little left; nothing was drawn or recorded
-    ├── LedgerError         (RuntimeError)  the ledger cannot be read or written; nothing was drawn
-    ├── FileFormatError     (ValueError)    a file is corrupt, truncated, foreign or too new
-    └── MissingExtra        (ImportError)   an optional dependency is not installed
+SfumatoError
+├── InvalidInput        (ValueError)    an argument is wrong; nothing was drawn or recorded
+│   └── PolicyMismatch                  two policies or domains do not fit each other
+├── TooLarge            (MemoryError)   the work would not fit; estimated before it was begun
+├── BudgetExceeded      (RuntimeError)  the ledger has too little left; nothing was drawn or recorded
+├── LedgerError         (RuntimeError)  the ledger cannot be read or written; nothing was drawn
+├── FileFormatError     (ValueError)    a file is corrupt, truncated, foreign or too new
+└── MissingExtra        (ImportError)   an optional dependency is not installed
 """
 
 

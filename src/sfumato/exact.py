@@ -1,7 +1,7 @@
 """Exact numbers: what a user types becomes a fraction once, and stays one.
 
-Budgets are added, split and compared for years; in binary floating point ten times 0.1 is not 1. A float is therefore read
-as the decimal number that prints it (0.1 is 1/10), never as its binary expansion.
+Budgets are added, split and compared for years; in binary floating point ten times 0.1 is not 1. A float is therefore
+read as the decimal number that prints it (0.1 is 1/10), never as its binary expansion.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ def text(value: Fraction) -> str:
         decimal = f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
         if len(decimal) <= 12:
             return decimal
+    if value.denominator == 1:
+        return f"{value.numerator}"
     if value.denominator <= 1000:
         return f"{value.numerator}/{value.denominator}"
     return f"{float(value):.6g}"

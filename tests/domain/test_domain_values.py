@@ -112,8 +112,8 @@ def test_unknown_labels_are_refused_without_being_shown() -> None:
     with pytest.raises(InvalidInput) as refusal:
         Categories(["a", "b"]).locate(["a", "secret"])
     assert str(refusal.value) == (
-        "Axis 'category': some values are not among its labels. Nothing was counted. Declare the missing labels, or give "
-        "the axis a label for the rest with other=…."
+        "Axis 'category': some values are not among its labels. Nothing was counted. Declare the missing labels, or "
+        "give the axis a label for the rest with other=…."
     )
 
 

@@ -50,7 +50,7 @@ def open_frame(data: Any, *, hold: bool) -> Frame:
         return nw.from_native(connection().from_arrow(reader.read_all() if hold else reader))
     raise InvalidInput(
         f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, "
-        "Polars or PySpark frame, an Arrow table or a DuckDB relation; for a NumPy array use sf.count_points. "
+        "Polars or PySpark frame, an Arrow table or a DuckDB relation; give a NumPy array to plan.publish(points=…). "
         "Nothing was counted."
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.count.columns import Columns
 from sfumato.count.counts import CountReport
 from sfumato.count.inputs import hushed
+from sfumato.count.place import fixed_width
 from sfumato.count.tally import empty_tally
 from sfumato.domain import Domain, Labels
 from sfumato.domain.labels import unknown_label
@@ -34,8 +35,8 @@ def count_native(
         grouped: Any = record_keys(frame, domain, columns).group_by("key").agg(nw.len().alias("records"))
         if isinstance(grouped, nw.LazyFrame):
             grouped = grouped.collect("pyarrow")
-        keys = np.asarray(grouped["key"].to_numpy(), dtype=np.int64)
-        records = np.asarray(grouped["records"].to_numpy(), dtype=np.int64)
+        table = grouped.to_arrow()
+        keys, records = _whole_numbers(table["key"]), _whole_numbers(table["records"])
     if (keys == 2 * domain.size).any() and not drop:
         raise InvalidInput(unknown_label(" or ".join(a.name for a in domain.axes if isinstance(a, Labels))))
     here = (keys >= 0) & (keys < domain.size)
@@ -48,3 +49,7 @@ def count_native(
         without_coordinates=int(records[keys == MISSING].sum()),
         outside=int(records[keys >= domain.size].sum()),
     )
+
+
+def _whole_numbers(column: Any) -> NDArray[np.int64]:
+    return fixed_width(column.cast("int64").combine_chunks(), np.int64)

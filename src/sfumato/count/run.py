@@ -15,6 +15,7 @@ from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.exact import positive_int
 from sfumato.noise import Source, SystemSource
+from sfumato.noise.source import require
 
 Engine = Literal["numpy", "native"]
 
@@ -79,6 +80,7 @@ def count(
             "engine='native' cannot choose records by entity: no expression for it is common to all engines. "
             "Nothing was counted. Use engine='numpy', or leave it out."
         )
+    randomness = SystemSource() if source is None else require(source)
     chosen = choose_columns(domain, (x, y, z), columns, entity)
     frame = open_frame(data, hold=entity is not None)
     with hushed("The columns of the data could not be read"):
@@ -89,9 +91,7 @@ def count(
     else:
         stream = Stream(frame, domain, chosen)
         with advancing(progress, stream.rows if is_files(data) else None) as advance:
-            tally, report = count_stream(
-                stream, drop=drop, limit=limit, source=source or SystemSource(), advance=advance
-            )
+            tally, report = count_stream(stream, drop=drop, limit=limit, source=randomness, advance=advance)
     return Counts(tally.reshape(domain.shape), domain, limit, report)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.count.columns import Columns
 from sfumato.count.counts import CountReport
 from sfumato.count.inputs import connection, hushed
-from sfumato.count.place import Placer
+from sfumato.count.place import Placer, fixed_width
 from sfumato.count.reservoir import Reservoir, Share
 from sfumato.count.tally import empty_tally
 from sfumato.domain import Domain, Interval
@@ -38,12 +38,14 @@ class Stream:
 
     def rows(self) -> int:
         """How many rows there are; for Parquet files this is in their footers."""
-        return int(self._relation.aggregate("count(*)").fetchone()[0])
+        return int(self._relation.aggregate("count(*)").fetchall()[0][0])
 
     def batches(self, share: Share) -> Iterator[Any]:
         """Record batches of the axes' columns and, where there is an entity, its digest as the last column."""
         fields = [
-            f"CAST({quoted(name)} AS DOUBLE) AS c{i}" if isinstance(axis, Interval) else f"{quoted(name)} AS c{i}"
+            f"coalesce(CAST({quoted(name)} AS DOUBLE), 'NaN') AS c{i}"
+            if isinstance(axis, Interval)
+            else f"{quoted(name)} AS c{i}"
             for i, (axis, name) in enumerate(zip(self.domain.axes, self.columns.axes, strict=True))
         ]
         relation = self._relation
@@ -81,7 +83,7 @@ def count_stream(
             if reservoir is None:
                 np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
             else:
-                entities = batch.column(len(stream.domain.axes)).to_numpy(zero_copy_only=False)
+                entities = fixed_width(batch.column(stream.domain.ndim), np.uint64)
                 reservoir.add(entities if present is None else entities[present], cells)
             advance(len(batch))
         if reservoir is not None:

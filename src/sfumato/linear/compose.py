@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
@@ -35,9 +35,9 @@ class Stack(Operator):
         pieces = np.split(y, np.cumsum([part.rows for part in self.parts])[:-1], axis=-1)
         return reduce(np.add, [part.transpose(p) for part, p in zip(self.parts, pieces, strict=True)])
 
-    def sparse(self) -> sp.csc_matrix:
+    def sparse(self) -> scipy.sparse.csc_matrix:
         """The parts written out."""
-        return sp.csc_matrix(sp.vstack([part.sparse() for part in self.parts]))
+        return scipy.sparse.csc_matrix(scipy.sparse.vstack([part.sparse() for part in self.parts]))
 
 
 class Product(Operator):
@@ -59,9 +59,9 @@ class Product(Operator):
         """Left first."""
         return self.right.transpose(self.left.transpose(y))
 
-    def sparse(self) -> sp.csc_matrix:
+    def sparse(self) -> scipy.sparse.csc_matrix:
         """The product of the factors written out."""
-        return sp.csc_matrix(self.left.sparse() @ self.right.sparse())
+        return scipy.sparse.csc_matrix(self.left.sparse() @ self.right.sparse())
 
 
 class PseudoInverse(Operator):
@@ -123,9 +123,9 @@ class Kronecker(Operator):
         """Likewise, transposed."""
         return self._along(q, self.shape_in, [f.pinv_transpose for f in self.factors])
 
-    def sparse(self) -> sp.csc_matrix:
+    def sparse(self) -> scipy.sparse.csc_matrix:
         """The factors' Kronecker product written out."""
-        return sp.csc_matrix(reduce(sp.kron, [f.sparse() for f in self.factors]))
+        return scipy.sparse.csc_matrix(reduce(scipy.sparse.kron, [f.sparse() for f in self.factors]))
 
     def column_norms(self) -> Array:
         """Products of the factors' norms."""

@@ -6,10 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import splu
 
 from sfumato.linear.operator import Array, Operator, _apply
 
@@ -27,7 +25,7 @@ class Incidence(Operator):
         self.tail, self.head = tail, head
         edge = np.arange(self.cols)
         inner = head >= 0
-        self._matrix = sp.csr_matrix(
+        self._matrix = scipy.sparse.csr_matrix(
             (
                 np.concatenate([np.ones(self.cols), -np.ones(int(inner.sum()))]).astype(np.int64),
                 (np.concatenate([tail, head[inner]]), np.concatenate([edge, edge[inner]])),
@@ -49,13 +47,16 @@ class Incidence(Operator):
         """The difference across every edge."""
         return _apply(self._transposed, y)
 
-    def sparse(self) -> sp.csc_matrix:
+    def sparse(self) -> scipy.sparse.csc_matrix:
         """The matrix itself: it has two entries a column."""
-        return sp.csc_matrix(self._matrix)
+        return scipy.sparse.csc_matrix(self._matrix)
 
     @cached_property
     def _laplacian(self) -> tuple[Any, NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
         """A factor of PPᵀ with one cell of every free component held at zero, and what is needed to centre."""
+        from scipy.sparse.csgraph import connected_components  # slow to import, and only least squares needs them
+        from scipy.sparse.linalg import splu
+
         laplacian = (self._matrix @ self._matrix.T).astype(np.float64).tocsc()
         count, label = connected_components(laplacian, directed=False)
         free = np.ones(count, dtype=bool)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy  # it loads scipy.sparse when that is first used, which keeps `import sfumato` quick
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InvalidInput, TooLarge
@@ -16,6 +16,9 @@ Array = NDArray[Any]
 
 # Above this many entries an operator is not written out, not even sparsely.
 LARGEST_EXPLICIT = 60_000_000
+
+# Whole numbers up to this size are kept whole: millions of them can be added in 64 bits.
+LARGEST_ENTRY = 1 << 40
 
 
 class Operator(ABC):
@@ -46,14 +49,14 @@ class Operator(ABC):
         del q
         raise InvalidInput(f"{type(self).__name__} has no structured pseudo-inverse.")
 
-    def sparse(self) -> sp.csc_matrix:
+    def sparse(self) -> scipy.sparse.csc_matrix:
         """The matrix written out, for tests and for sensitivities on small domains."""
         if self.rows * self.cols > LARGEST_EXPLICIT:
             raise TooLarge(
                 f"{type(self).__name__} of {self.rows} × {self.cols} entries is too large to be written out "
                 f"(at most {LARGEST_EXPLICIT:,})."
             )
-        return sp.csc_matrix(self.forward(np.eye(self.cols, dtype=np.int64)).T)
+        return scipy.sparse.csc_matrix(self.forward(np.eye(self.cols, dtype=np.int64)).T)
 
     def dense(self) -> Array:
         """The matrix as an array, for tests."""
@@ -120,9 +123,21 @@ class Matrix(Operator):
     """A matrix that the user wrote down, dense or sparse."""
 
     def __init__(self, matrix: Any) -> None:
-        self._matrix = sp.csr_matrix(matrix)
-        if not np.isfinite(self._matrix.data).all():
+        try:
+            table = scipy.sparse.csr_matrix(matrix)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput("matrix must be a two-dimensional array or sparse matrix of numbers.") from error
+        if table.dtype.kind not in "biuf":
+            raise InvalidInput(f"matrix holds entries of type {table.dtype}; give real numbers.")
+        if not np.isfinite(table.data).all():
             raise InvalidInput("matrix holds entries that are not finite numbers.")
+        # Whole numbers are read as 64-bit integers: differences of columns would wrap around in narrow or unsigned
+        # types, and make a sensitivity too small.
+        whole = bool(
+            (np.floor(table.data) == table.data).all() and (abs(table.astype(float).data) < LARGEST_ENTRY).all()
+        )
+        self._matrix = table.astype(np.int64 if whole else np.float64)
+        self._matrix.sum_duplicates()
         self.rows, self.cols = (int(n) for n in self._matrix.shape)
 
     def forward(self, x: Array) -> Array:
@@ -133,9 +148,9 @@ class Matrix(Operator):
         """Aᵀ·y."""
         return _apply(self._matrix.T.tocsr(), y)
 
-    def sparse(self) -> sp.csc_matrix:
+    def sparse(self) -> scipy.sparse.csc_matrix:
         """The matrix itself."""
-        return sp.csc_matrix(self._matrix)
+        return scipy.sparse.csc_matrix(self._matrix)
 
 
 def _apply(matrix: Any, x: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,14 @@ class PairTypes:
     replaced by its negative, which no absolute value can see.
     """
 
-    values: NDArray[np.int64]
+    values: NDArray[Any]
     counts: NDArray[np.int64]
 
     @classmethod
     def of(cls, values: object, counts: object) -> PairTypes:
         """Types from anything array-like, each kept once."""
         unique = np.unique(np.atleast_2d(np.asarray(counts, dtype=np.int64)), axis=0)
-        return cls(values=np.asarray(values, dtype=np.int64).reshape(-1, 2), counts=unique)
+        return cls(values=np.asarray(values).reshape(-1, 2), counts=unique)
 
     def joined(self, other: PairTypes) -> PairTypes:
         """The types of both, over one list of values."""

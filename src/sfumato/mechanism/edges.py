@@ -27,7 +27,7 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.linear import Difference, Haar, Identity, Kronecker, Operator, PseudoInverse, Selection
-from sfumato.mechanism.base import Floats, Integers, Mechanism
+from sfumato.mechanism.base import Floats, Integers, Mechanism, settle
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.policy import Complete, Stencil
@@ -42,7 +42,7 @@ class EdgeMechanism(Mechanism):
     def __post_init__(self) -> None:
         if not self.policy.structured:
             raise InvalidInput(f"mechanism={self.name!r} on grid lines needs a policy made of moves on a grid.")
-        scale = max((float(1 / block.noise.rate) for block in self.model.blocks), default=1.0)
+        scale = max([1.0, *(float(1 / block.noise.rate) for block in self.model.blocks)])
         if math.log2(scale) + math.log2(self.policy.domain.size) + self._fraction_bits > 50:
             raise InvalidInput(
                 f"epsilon={float(self.epsilon):g} on {self.policy.domain.size:,} cells needs noise beyond what 64-bit "
@@ -131,7 +131,11 @@ class EdgeMechanism(Mechanism):
         return np.stack([whole, flat & ((1 << bits) - 1)]) if bits else whole[None]
 
     def estimate(self, measured: Integers, total: int | None) -> Floats:
-        """The integers put together; the sum is right by itself, since a divergence sums to zero."""
-        del total
+        """The integers put together; the sum is right by itself, since a divergence sums to zero, and stays right when
+        fractions are rounded.
+        """
         whole = measured[0].astype(np.float64)
-        return whole + np.ldexp(measured[1].astype(np.float64), -self._fraction_bits) if len(measured) > 1 else whole
+        if len(measured) == 1:
+            return whole
+        estimates = whole + np.ldexp(measured[1].astype(np.float64), -self._fraction_bits)
+        return estimates if total is None else settle(estimates, total)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain import Domain, Labels, domain_from_spec
-from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.errors import FileFormatError, InvalidInput, TooLarge
 from sfumato.exact import Number, positive_fraction, positive_int
 from sfumato.policy.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policy.policy import Policy
@@ -18,6 +18,9 @@ from sfumato.policy.policy import Policy
 # `within` promises to hide moves up to δ(1 - 10⁻⁹). Half of that margin pays for the rounding of cell edges, the
 # other half keeps a distance of exactly δ out of the stencil however it was rounded.
 MARGIN = 1e-9
+
+# Moves are told apart by their offset in cells; beyond this many nobody gains from it.
+LARGEST_STENCIL = 10_000_000
 
 _NORMS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "euclidean": lambda gaps: np.sqrt((gaps**2).sum(axis=-1)),
@@ -64,21 +67,22 @@ def within(
     the number of records is public. The promise is for moves up to δ(1 - 10⁻⁹).
     """
     _ordered(domain, "within")
-    radius = float(positive_fraction(delta, "delta"))
+    exact = positive_fraction(delta, "delta")
     if metric not in _NORMS:
         raise InvalidInput(f"metric={metric!r} is not one of {', '.join(map(repr, _NORMS))}.")
+    sides = np.array([axis.high - axis.low for axis in domain.intervals])
+    widest = float(_NORMS[metric](sides))
+    if exact > widest:
+        raise InvalidInput(
+            f"delta={delta!r} exceeds the largest distance in the domain, {widest:.6g}: every move is hidden, which is "
+            "sf.bounded(domain). Use that, or a smaller delta."
+        )
+    radius = float(exact)
     seam = sum(10 * math.ulp(max(abs(axis.low), abs(axis.high))) for axis in domain.intervals)
     if seam > MARGIN / 2 * radius:
         raise InvalidInput(
             f"delta={delta!r} is too small for coordinates of this size: cell edges are only known to {seam:.1e} "
             f"in double precision. Use at least {2 * seam / MARGIN:.1e}, or a nearer origin."
-        )
-    sides = np.array([axis.high - axis.low for axis in domain.intervals])
-    widest = float(_NORMS[metric](sides))
-    if radius > widest:
-        raise InvalidInput(
-            f"delta={delta!r} exceeds the largest distance in the domain, {widest:.6g}: every move is hidden, which is "
-            "sf.bounded(domain). Use that, or a smaller delta."
         )
     limit = radius * (1 - MARGIN / 2)
     widths = np.array([float(axis.width) for axis in domain.intervals])
@@ -86,7 +90,7 @@ def within(
     offsets = _half_box(reach)
     gaps = widths * np.maximum(np.abs(offsets) - 1, 0)
     offsets = offsets[_NORMS[metric](gaps) < limit]
-    arguments: dict[str, Any] = {"delta": str(positive_fraction(delta, "delta")), "metric": metric}
+    arguments: dict[str, Any] = {"delta": str(exact), "metric": metric}
     words = f"one record moves by less than {radius:g} ({metric})"
     absent = None
     if sources is None:
@@ -168,7 +172,7 @@ def policy_from_spec(spec: dict[str, Any]) -> Policy:
         if name == "graph":
             edges = np.asarray(arguments.pop("edges"), dtype=np.int64).reshape(-1, 2)
             return graph(domain, edges, **arguments)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileFormatError("the description of the policy is damaged.") from error
     raise FileFormatError(f"the policy {name!r} is not known to this version of sfumato.")
 
@@ -182,6 +186,12 @@ def _ordered(domain: Domain, name: str) -> None:
 
 def _half_box(reach: list[int]) -> NDArray[np.int64]:
     """All offsets of a box whose first non-zero entry is positive."""
+    count = math.prod(2 * r + 1 for r in reach)
+    if count > LARGEST_STENCIL:
+        raise TooLarge(
+            f"this policy has moves of {count:,} kinds, more than can be told apart one by one (at most "
+            f"{LARGEST_STENCIL:,}). Use a smaller reach, fewer cells, or sf.bounded(domain)."
+        )
     axes = np.meshgrid(*[np.arange(-r, r + 1) for r in reach], indexing="ij")
     offsets = np.stack([a.ravel() for a in axes], axis=-1).astype(np.int64)
     return offsets[len(offsets) // 2 + 1 :]
@@ -238,7 +248,7 @@ def _pairs(domain: Domain, edges: Any) -> NDArray[np.int64]:
         raise InvalidInput("edges must be pairs of cells, a networkx graph, or a SciPy sparse adjacency matrix.")
     found = []
     for edge in edges:
-        ends = tuple(edge)
+        ends = tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else ()
         if len(ends) != 2:
             raise InvalidInput("edges must be pairs of cells: one entry does not have two ends.")
         found.append([_cell(domain, end) for end in ends])

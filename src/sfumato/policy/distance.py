@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import dijkstra
 
 from sfumato.errors import TooLarge
 from sfumato.policy.moves import ABSENT, Complete, Explicit, NoMoves, Stencil
@@ -184,6 +182,9 @@ def _steps_table(stencil: Stencil, shape: tuple[int, ...]) -> NDArray[np.int64]:
 
 def _search(policy: Policy, sources: list[int]) -> NDArray[Any]:
     """Breadth-first distances from some vertices to all of them, ⊥ last."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import dijkstra  # slow to import, and only explicit graphs need it
+
     size = policy.domain.size
     pairs = policy.edges()
     ends = np.where(pairs == ABSENT, size, pairs)

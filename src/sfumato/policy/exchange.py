@@ -37,7 +37,7 @@ def exchange_rate(account: Policy, release: Policy) -> int:
     if account.absent is not None:
         everywhere = bool(account.absent.all())
         largest = release.eccentricity if everywhere else _masked(account, release)
-    if account.moves_exist:
+    if account.moves_exist or isinstance(moves, Complete):  # replace-one says the same on one cell as on many
         largest = max(largest, _moved(account, release))
     if math.isinf(largest):
         raise PolicyMismatch(

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
@@ -100,6 +98,9 @@ class Policy:
         """(label of every cell, whether the total of that component is public): what no path can hide."""
         if isinstance(self.moves, (Complete, Stencil)):
             return np.zeros(self.domain.size, dtype=np.int64), np.array([self.absent is None])
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import connected_components  # slow to import, and only explicit graphs need it
+
         size = self.domain.size
         pairs = self.edges()
         head = np.where(pairs[:, 1] == ABSENT, size, pairs[:, 1])

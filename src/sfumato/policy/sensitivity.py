@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.linear import Kronecker, Matrix, Operator, PairTypes
@@ -28,14 +27,16 @@ LARGEST_TYPES = 100_000_000
 
 
 def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
-    """The largest change of strategy·x in L1 when one record changes along one edge."""
+    """The largest change of strategy·x in L1 when one record changes along one edge: a whole number where the strategy
+    is whole, else rounded up.
+    """
     operator = strategy if isinstance(strategy, Operator) else Matrix(strategy)
     if operator.cols != policy.domain.size:
         raise InvalidInput(
             f"strategy has {operator.cols} columns, but the domain has {policy.domain.size} cells: one column a cell."
         )
     factors = operator.factors if isinstance(operator, Kronecker) else (operator,)
-    found = [np.int64(0)]
+    found: list[Any] = [np.int64(0)]
     if policy.absent is not None and policy.absent.any():
         found.append(operator.column_norms()[policy.absent.ravel()].max())
     if policy.moves_exist:
@@ -49,14 +50,14 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
         else:
             found.append(_of_columns(policy, operator))
     largest = max(found)
-    return int(largest) if largest == int(largest) else float(largest) * (1 + 1e-12)
+    return int(largest) if isinstance(largest, (int, np.integer)) else float(largest) * (1 + 1e-12)
 
 
-def _of_product(moves: Stencil | Complete, factors: tuple[Operator, ...]) -> np.int64:
+def _of_product(moves: Stencil | Complete, factors: tuple[Operator, ...]) -> Any:
     if isinstance(moves, Complete):
         return _largest([factor.pair_types(None) for factor in factors])
     seen: dict[tuple[int, int], PairTypes] = {}
-    largest = np.int64(0)
+    largest: Any = np.int64(0)
     for offset in np.unique(_without_signs(moves.offsets), axis=0):
         types = []
         for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
@@ -77,11 +78,12 @@ def _both_ways(factor: Operator, offset: int) -> PairTypes:
     return there if offset == 0 else there.joined(factor.pair_types(-offset))
 
 
-def _largest(types: list[PairTypes]) -> np.int64:
+def _largest(types: list[PairTypes]) -> Any:
     """The largest distance over all combinations of types, one from every axis."""
     if np.prod([len(t.counts) for t in types], dtype=float) * np.prod([len(t.values) for t in types]) > LARGEST_TYPES:
         raise TooLarge("the columns of this strategy differ in too many ways for an exact sensitivity on this domain.")
-    ones, others = np.ones((1,) * len(types), dtype=np.int64), np.ones((1,) * len(types), dtype=np.int64)
+    ones: NDArray[Any] = np.ones((1,) * len(types), dtype=np.int64)
+    others = ones
     for axis, kind in enumerate(types):
         along = tuple(-1 if i == axis else 1 for i in range(len(types)))
         ones, others = ones * kind.values[:, 0].reshape(along), others * kind.values[:, 1].reshape(along)
@@ -97,12 +99,14 @@ def _of_columns(policy: Policy, operator: Operator) -> Any:
     if isinstance(policy.moves, Complete):
         if columns.shape[1] ** 2 * columns.shape[0] > LARGEST_PAIRWISE:
             raise TooLarge("this strategy has too many pairs of columns to compare one by one.")
+        from scipy.spatial.distance import cdist  # seldom needed, and slow to import
+
         table = columns.T.toarray()
-        blocks = (cdist(table[i : i + 256], table, "cityblock").max() for i in range(0, len(table), 256))
-        return max(blocks)
+        largest = max(cdist(table[i : i + 256], table, "cityblock").max() for i in range(0, len(table), 256))
+        return int(largest) if table.dtype.kind == "i" else largest
     pairs = policy.moves.edges(policy.domain.shape)
-    largest = 0
+    largest = np.int64(0)
     for start in range(0, len(pairs), 65536):
         u, v = pairs[start : start + 65536].T
-        largest = max(largest, abs(sp.csc_matrix(columns[:, u] - columns[:, v])).sum(axis=0).max())
+        largest = max(largest, abs(scipy.sparse.csc_matrix(columns[:, u] - columns[:, v])).sum(axis=0).max())
     return largest

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from sfumato.count import Counts, count_points
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.noise import Source, SystemSource
+from sfumato.noise.source import require
 from sfumato.plan import Plan
 from sfumato.privacy import Ledger
 from sfumato.release import Release
 
-LARGEST_COUNT = 1 << 53
+# Beyond this a total is no longer exact in double precision, and no set of records is as large.
+LARGEST_TOTAL = 1 << 53
 
 
 def publish(
@@ -37,8 +39,10 @@ def publish(
     ledger takes it.
     """
     values, bound = _private_counts(plan, counts, points)
-    randomness = SystemSource() if source is None else source
-    guarantee = replace(plan.guarantee, private=randomness.private)
+    randomness = SystemSource() if source is None else require(source)
+    # What is promised follows what was counted: with fewer records of a person than planned for, a record that goes
+    # may bring another one into the count.
+    guarantee = replace(plan.guarantee, max_per_entity=bound, private=randomness.private)
     release_id = secrets.token_hex(16)
     if ledger is not None:
         if not isinstance(ledger, Ledger):
@@ -84,7 +88,10 @@ def _private_counts(plan: Plan, counts: Any, points: Any) -> tuple[NDArray[np.in
             )
         bound, array = counts.max_per_entity, counts.values
     else:
-        array = np.asarray(counts)
+        try:
+            array = np.asarray(counts)
+        except ValueError as error:
+            raise InvalidInput("counts are not an array of numbers. Nothing was drawn or recorded.") from error
         if array.dtype.kind not in "iu":
             raise InvalidInput(
                 f"counts of type {array.dtype} are not whole numbers. Nothing was drawn or recorded. "
@@ -95,10 +102,10 @@ def _private_counts(plan: Plan, counts: Any, points: Any) -> tuple[NDArray[np.in
                 f"counts of shape {array.shape} do not fit the domain's shape {domain.shape}. "
                 "Nothing was drawn or recorded."
             )
-        if array.min(initial=0) < 0 or array.max(initial=0) > LARGEST_COUNT:
-            raise InvalidInput(
-                "counts must lie between 0 and 2⁵³: these are not counts. Nothing was drawn or recorded."
-            )
+    if array.min(initial=0) < 0 or array.sum(dtype=np.float64) > LARGEST_TOTAL:
+        raise InvalidInput(
+            "counts must be at least 0 and at most 2⁵³ together: these are not counts. Nothing was drawn or recorded."
+        )
     if plan.max_per_entity is not None and (bound is None or bound > plan.max_per_entity):
         raise InvalidInput(
             f"the plan promises something about a person with at most {plan.max_per_entity} records, but these "

@@ -13,7 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf, gammaincinv
 
 from sfumato.errors import InvalidInput
 from sfumato.mechanism import NoiseModel
@@ -80,6 +79,8 @@ def smooth_quantile(variance: Floats, fourth: Floats, confidence: float) -> Floa
 @lru_cache(maxsize=16)
 def _laplace_sums(confidence: float) -> tuple[Floats, Floats]:
     """(excess kurtosis, quantile) of standardised sums of m Laplace variables: normal with a Gamma(m) variance."""
+    from scipy.special import erf, gammaincinv  # slow to import, and a plan needs no interval
+
     knots = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0])
     middle = (np.arange(20_000) + 0.5) / 20_000
     quantiles = []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain import Domain, Labels
@@ -77,14 +77,16 @@ class Release:
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
         """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order."""
         confidence = check_confidence(confidence)
-        table = sp.csr_matrix(np.atleast_2d(matrix) if not sp.issparse(matrix) else matrix, dtype=np.float64)
+        table = scipy.sparse.csr_matrix(
+            np.atleast_2d(matrix) if not scipy.sparse.issparse(matrix) else matrix, dtype=np.float64
+        )
         if table.shape[1] != self.domain.size:
             raise InvalidInput(
                 f"matrix has {table.shape[1]} columns; the domain has {self.domain.size} cells: one each."
             )
         if not np.isfinite(table.data).all():
             raise InvalidInput("matrix holds entries that are not finite numbers.")
-        shape = () if np.ndim(matrix) == 1 and not sp.issparse(matrix) else (table.shape[0],)
+        shape = () if np.ndim(matrix) == 1 and not scipy.sparse.issparse(matrix) else (table.shape[0],)
         stderr, margin = np.empty(table.shape[0]), np.empty(table.shape[0])
         step = max(1, (1 << 22) // self.domain.size)
         for start in range(0, table.shape[0], step):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain import Domain
@@ -144,7 +144,7 @@ def ranges(given: ArrayLike | None = None) -> Workload:
 def queries(matrix: Any) -> Workload:
     """Any linear queries, one row each, over the cells in C order; dense or SciPy sparse."""
     try:
-        table = sp.csr_matrix(matrix, dtype=np.float64)
+        table = scipy.sparse.csr_matrix(matrix, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput("matrix must be a two-dimensional array or sparse matrix of numbers.") from error
     if table.shape[0] == 0 or not np.isfinite(table.data).all():

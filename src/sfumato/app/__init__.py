@@ -1,0 +1,1 @@
+"""The command line: the library's verbs, for people and for programs."""

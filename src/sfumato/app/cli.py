@@ -1,0 +1,260 @@
+"""`sfumato`: plan, publish, query, plot, ledger, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import sfumato as sf
+from sfumato.app import demo as demonstration
+from sfumato.app import ledger, options
+from sfumato.app.output import emit, reported, say, tell_operator
+from sfumato.errors import InvalidInput
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,  # a traceback with local variables could show private data
+    help="Publish where and when things happened with differential privacy tuned to distance.",
+    epilog="Exit codes: 2 wrong argument, 3 budget spent, 4 file or ledger unreadable, 5 too large, 6 extra missing.",
+)
+app.add_typer(ledger.app, name="ledger")
+
+
+def main() -> None:
+    """The entry point."""
+    app()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"sfumato {sf.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def plan(
+    bounds: options.Bounds = None,
+    shape: options.Shape = None,
+    labels: options.LabelList = None,
+    policy: options.PolicyName = "within",
+    delta: options.Delta = None,
+    theta: options.Theta = None,
+    sources: options.Sources = None,
+    metric: options.Metric = "euclidean",
+    workload: options.Queries = "ranges",
+    epsilon: options.Epsilon = "1",
+    mechanism: options.Mechanism = None,
+    max_per_entity: options.PerEntity = None,
+    as_json: options.Json = False,
+) -> None:
+    """Choose a mechanism and say what it promises and how accurate it will be. Sees no data and costs nothing.
+
+    Example: sfumato plan --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01 --epsilon 1
+    """
+    with reported(as_json):
+        where = options.domain(bounds, shape, labels)
+        chosen = sf.plan(
+            options.policy(where, policy, delta, theta, sources, metric),
+            options.workload(workload),
+            epsilon,
+            mechanism=mechanism,
+            max_per_entity=max_per_entity,
+        )
+        if as_json:
+            emit(chosen.to_dict())
+        else:
+            say(str(chosen))
+            say()
+            say(chosen.guarantee.describe())
+
+
+@app.command()
+def publish(
+    data: Annotated[str, typer.Argument(help="Parquet or CSV: a path, a directory or a glob.")],
+    out: Annotated[Path, typer.Option(help="Where to write the release.")],
+    bounds: options.Bounds = None,
+    shape: options.Shape = None,
+    labels: options.LabelList = None,
+    x: Annotated[str | None, typer.Option(help="Column of the first axis (default: x, or category).")] = None,
+    y: Annotated[str | None, typer.Option(help="Column of the second axis.")] = None,
+    z: Annotated[str | None, typer.Option(help="Column of the third axis.")] = None,
+    entity: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None,
+    max_per_entity: options.PerEntity = None,
+    outside: Annotated[
+        str, typer.Option(help="Points outside the bounds: clamp, or drop where the policy allows it.")
+    ] = "clamp",
+    policy: options.PolicyName = "within",
+    delta: options.Delta = None,
+    theta: options.Theta = None,
+    sources: options.Sources = None,
+    metric: options.Metric = "euclidean",
+    workload: options.Queries = "ranges",
+    epsilon: options.Epsilon = "1",
+    mechanism: options.Mechanism = None,
+    ledger_file: Annotated[Path | None, typer.Option("--ledger", help="Charge the release to this ledger.")] = None,
+    dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default",
+    label: Annotated[str | None, typer.Option(help="A note for the ledger, in plain text.")] = None,
+    without_ledger: Annotated[bool, typer.Option(help="Publish without keeping account.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Count private records and publish them: check, record in the ledger, draw, write.
+
+    Example: sfumato publish visits.parquet --x lon --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01
+    --epsilon 1 --ledger budget.db --out visits.sfumato      (open the ledger once with: sfumato ledger open budget.db
+    --epsilon 10)
+    """
+    with reported(as_json):
+        if (ledger_file is None) != without_ledger:
+            raise InvalidInput(
+                "give --ledger FILE to keep account of what is spent, or say --without-ledger, one of the two."
+            )
+        where = options.domain(bounds, shape, labels)
+        rule = options.policy(where, policy, delta, theta, sources, metric)
+        chosen = sf.plan(rule, options.workload(workload), epsilon, mechanism=mechanism, max_per_entity=max_per_entity)
+        if out.is_dir() or not out.absolute().parent.is_dir():
+            raise InvalidInput(f"--out {out} cannot be written there. Nothing was counted, drawn or recorded.")
+        account = None if ledger_file is None else sf.Ledger(ledger_file, dataset=dataset)
+        counts = sf.count(
+            data,
+            where,
+            x=x,
+            y=y,
+            z=z,
+            entity=entity,
+            max_per_entity=max_per_entity,
+            outside=outside,  # type: ignore[arg-type]
+            policy=rule,
+            progress=not as_json,
+        )
+        release = chosen.publish(counts, ledger=account, label=label)
+        release.save(out)
+        if as_json:
+            emit(
+                _described(release)
+                | {"file": str(out), "ledger_left": None if account is None else str(account.remaining)}
+            )
+            return
+        _report_to_operator(counts)
+        say(f"Published {out}: {release!r}")
+        say(f"Promise: {release.guarantee}")
+        if account is not None:
+            say(str(account))
+
+
+@app.command()
+def query(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option("--range", help="LO,HI on a line, X0,Y0,X1,Y1 on a grid, or a label. Repeat for more."),
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--ranges", help="A text file with one range a line.")] = None,
+    confidence: Annotated[float, typer.Option(help="How often the interval shall hold.")] = 0.95,
+    as_json: options.Json = False,
+) -> None:
+    """Answer ranges from a release, with standard errors and intervals. Needs no data and no secret.
+
+    Example: sfumato query visits.sfumato --range=-74.0,40.70,-73.95,40.75
+    """
+    with reported(as_json):
+        loaded = sf.load(release)
+        wanted = list(ranges or [])
+        if file is not None:
+            wanted += [line.strip() for line in file.read_text().splitlines() if line.strip()]
+        if not wanted:
+            raise InvalidInput("ask something: --range LO,HI (or X0,Y0,X1,Y1), or --ranges FILE.")
+        asked: Any = wanted
+        if loaded.domain.is_spatial:
+            rows = [options.numbers(one, "--range") for one in wanted]
+            if len({len(row) for row in rows} | {2 * loaded.domain.ndim}) > 1:
+                raise InvalidInput(
+                    f"every range on this release needs {2 * loaded.domain.ndim} numbers: {loaded.domain!r}."
+                )
+            asked = np.array(rows)
+        answer = loaded.answer(asked, confidence=confidence)
+        columns = [np.atleast_1d(a) for a in (answer.value, answer.stderr, answer.low, answer.high)]
+        if as_json:
+            names = ("value", "stderr", "low", "high")
+            answers = [
+                dict(zip(("range", *names), (r, *map(float, row)), strict=True))
+                for r, row in zip(wanted, zip(*columns, strict=True), strict=True)
+            ]
+            emit({"confidence": confidence, "promise": str(loaded.guarantee), "answers": answers})
+            return
+        width = max(len(one) for one in wanted)
+        say(f"{'range':<{width}}  {'estimate':>14}  {'± std. error':>14}  {confidence:.0%} interval")
+        for one, value, stderr, low, high in zip(wanted, *columns, strict=True):
+            say(f"{one:<{width}}  {value:>14,.1f}  {stderr:>14,.2f}  [{low:,.1f}, {high:,.1f}]")
+        say(f"\n{loaded.guarantee}")
+
+
+@app.command()
+def plot(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")],
+    title: Annotated[str | None, typer.Option(help="A title for the picture.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Draw a release: a map or a curve with its uncertainty.
+
+    Example: sfumato plot visits.sfumato --out visits.png
+    """
+    with reported(as_json):
+        loaded = sf.load(release)
+        loaded.plot(out, title=title)
+        if as_json:
+            emit({"file": str(out)})
+        else:
+            say(f"Drew {out}")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder for everything that the demonstration writes.")] = Path("demo"),
+    people: Annotated[int, typer.Option(help="How many people live in the synthetic city.")] = 60_000,
+    as_json: options.Json = False,
+) -> None:
+    """Make a synthetic city, plan, publish, answer and draw it, and say what was done.
+
+    Example: sfumato demo --out demo
+    """
+    with reported(as_json):
+        demonstration.run(out, people, as_json=as_json)
+
+
+def _described(release: sf.Release) -> dict[str, Any]:
+    return {
+        "id": release.id,
+        "mechanism": release.mechanism.spec(),
+        "guarantee": release.guarantee.to_dict(),
+        "promise": str(release.guarantee),
+        "total": release.total,
+        "cells": list(release.domain.shape),
+    }
+
+
+def _report_to_operator(counts: sf.Counts) -> None:
+    """Exact figures about the private data: for whoever runs this, on standard error, and nowhere else."""
+    facts = {
+        "rows read": counts.report.rows,
+        "without coordinates": counts.report.without_coordinates,
+        "outside the bounds": counts.report.outside,
+        "cut by the bound a person": counts.report.cut,
+    }
+    known = ", ".join(f"{value:,} {name}" for name, value in facts.items() if value is not None)
+    if known:
+        tell_operator(f"For your eyes only (private, not published): {known}.")

@@ -1,0 +1,95 @@
+"""`sfumato ledger`: open an account, look at it, raise its total."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import sfumato as sf
+from sfumato.app.options import Json
+from sfumato.app.output import emit, reported, say
+from sfumato.errors import InvalidInput
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="What has been spent on a dataset, and what is left."
+)
+
+File = Annotated[Path, typer.Argument(help="The ledger file.")]
+Dataset = Annotated[str, typer.Option(help="The account: one for each dataset.")]
+
+
+@app.command("open")
+def open_account(
+    file: File,
+    epsilon: Annotated[str, typer.Option(help="The total that may ever be spent on this dataset.")],
+    dataset: Dataset = "default",
+    as_json: Json = False,
+) -> None:
+    """Open an account with a total budget.
+
+    Example: sfumato ledger open budget.db --epsilon 10
+    """
+    with reported(as_json):
+        _show(sf.Ledger(file, epsilon, dataset=dataset), as_json)
+
+
+@app.command()
+def show(file: File, dataset: Dataset = "default", as_json: Json = False) -> None:
+    """Show an account: what was spent, on what, and what is left.
+
+    Example: sfumato ledger show budget.db
+    """
+    with reported(as_json):
+        if not file.exists():
+            raise InvalidInput(f"there is no ledger {file}. Open one with: sfumato ledger open {file} --epsilon 10")
+        _show(sf.Ledger(file, dataset=dataset), as_json)
+
+
+@app.command("raise")
+def raise_cap(
+    file: File,
+    epsilon: Annotated[str, typer.Option(help="The new total, above the old one. It weakens the promise made so far.")],
+    dataset: Dataset = "default",
+    as_json: Json = False,
+) -> None:
+    """Raise the total of an account. It is recorded in its history.
+
+    Example: sfumato ledger raise budget.db --epsilon 12
+    """
+    with reported(as_json):
+        if not file.exists():
+            raise InvalidInput(f"there is no ledger {file}. Open one with: sfumato ledger open {file} --epsilon 10")
+        account = sf.Ledger(file, dataset=dataset)
+        account.raise_cap(epsilon)
+        _show(account, as_json)
+
+
+def _show(account: sf.Ledger, as_json: bool) -> None:
+    history = account.history()
+    if as_json:
+        entries: list[dict[str, Any]] = [
+            {
+                "time": entry.time.isoformat(),
+                "kind": entry.kind,
+                "label": entry.label,
+                "release": entry.release_id,
+                "policy": entry.policy,
+                "epsilon": str(entry.epsilon),
+                "rate": entry.rate,
+                "cost": str(entry.cost),
+            }
+            for entry in history
+        ]
+        total, spent, left = str(account.total), str(account.spent), str(account.remaining)
+        emit({"dataset": account.dataset, "total": total, "spent": spent, "left": left, "history": entries})
+        return
+    say(str(account))
+    if account.policy is not None:
+        say(f"Account's policy: {account.policy.describe()}; unit: {account.unit}")
+    for entry in history:
+        cost = (
+            f"ε {entry.epsilon} × {entry.rate} = {entry.cost}" if entry.kind == "release" else f"total {entry.epsilon}"
+        )
+        say(f"  {entry.time:%Y-%m-%d %H:%M}  {entry.kind:<8} {cost:<24} {entry.label}")

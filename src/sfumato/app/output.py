@@ -1,0 +1,55 @@
+"""How the command line speaks: text for people, JSON for programs, errors with an exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from sfumato.errors import BudgetExceeded, FileFormatError, LedgerError, MissingExtra, SfumatoError, TooLarge
+
+EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (BudgetExceeded, 3),
+    (LedgerError, 4),
+    (FileFormatError, 4),
+    (OSError, 4),
+    (TooLarge, 5),
+    (MissingExtra, 6),
+    (SfumatoError, 2),
+)
+"""2 an argument is wrong, 3 the budget is spent, 4 a file cannot be read or written, 5 too large, 6 an extra is
+missing.
+"""
+
+
+def say(text: str = "") -> None:
+    """A line for people, on standard output."""
+    typer.echo(text)
+
+
+def tell_operator(text: str) -> None:
+    """A line for the operator alone, on standard error: it may speak of private data and must not be published."""
+    typer.echo(text, err=True)
+
+
+def emit(payload: dict[str, Any]) -> None:
+    """One JSON object on standard output."""
+    typer.echo(json.dumps(payload, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+@contextmanager
+def reported(as_json: bool) -> Iterator[None]:
+    """Errors of ours become a message and an exit code; anything else is a bug and keeps its traceback."""
+    try:
+        yield
+    except (SfumatoError, OSError) as error:
+        code = next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+        if as_json:
+            emit({"error": {"kind": type(error).__name__, "message": str(error), "exit_code": code}})
+        else:
+            tell_operator(f"Error: {error}")
+        sys.exit(code)

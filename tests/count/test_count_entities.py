@@ -1,0 +1,234 @@
+"""At most m records an entity, every choice equally likely, and none that looks at the records."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from sfumato.count import CountReport, Counts, count
+from sfumato.count import stream as stream_module
+from sfumato.count.reservoir import Reservoir, Share, _below, grouped
+from sfumato.domain import Grid, Line
+from sfumato.errors import InvalidInput
+from sfumato.noise import SeededSource, SystemSource
+
+FALSE_ALARM = 1e-7
+
+
+def digests(entities: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Numbers spread over 64 bits, one to one, as a digest is."""
+    return entities.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def save(table: pa.Table, folder: Path) -> Any:
+    pq.write_table(table, folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+KINDS = {
+    "pandas": lambda table, _: table.to_pandas(),
+    "polars": lambda table, _: pl.from_arrow(table),
+    "polars-lazy": lambda table, _: pl.from_arrow(table).lazy(),
+    "arrow": lambda table, _: table,
+    "duckdb": lambda table, _: duckdb.connect().from_arrow(table),
+    "parquet": save,
+}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7])
+@pytest.mark.parametrize("text", [False, True], ids=["int", "str"])
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_no_entity_keeps_more_than_its_share_and_none_loses_what_fits(
+    make: Any, text: bool, limit: int, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(3)
+    who = rng.zipf(1.5, 5000) % 300  # some entities have one record, some have hundreds
+    table = pa.table({"who": [f"user {w}" for w in who] if text else who, "x": who + 0.5})
+    line = Line(0, 300, cells=300)  # an entity's records lie in the entity's own cell
+    counts = count(make(table, tmp_path), line, entity="who", max_per_entity=limit)
+    records = np.bincount(who, minlength=300)
+    assert (counts.values == np.minimum(records, limit)).all()
+    assert counts.max_per_entity == limit
+    assert repr(counts) == f"Counts(Line(0, 300, cells=300), max_per_entity={limit})"
+    assert counts.report == CountReport(
+        rows=5000,
+        without_coordinates=0,
+        outside=0,
+        cut=int(np.maximum(records - limit, 0).sum()),
+        entities_cut=int((records > limit).sum()),
+    )
+
+
+def chosen_pairs(waiting: int) -> NDArray[np.int64]:
+    """How often each pair among 6 records was kept by 90,000 entities with a limit of 2."""
+    entities, records = 90_000, 6
+    reservoir = Reservoir(2, SystemSource(), waiting=waiting)
+    for record in range(records):  # an entity's records come far apart, as in a file sorted by time
+        who = np.arange(entities)
+        for part in np.array_split(who, 5):
+            reservoir.add(digests(part), part * records + record)
+    kept = np.sort(reservoir.kept().astype(np.int64)).reshape(entities, 2)
+    pairs = {pair: i for i, pair in enumerate(itertools.combinations(range(records), 2))}
+    return np.bincount([pairs[a % records, b % records] for a, b in kept.tolist()], minlength=15)
+
+
+@pytest.mark.parametrize("waiting", [1 << 30, 100_000], ids=["at once", "in turns"])
+def test_every_set_of_records_is_equally_likely(waiting: int) -> None:
+    # 90,000 choices among 15 pairs, 6,000 each: a pair that is 10 % too likely moves the statistic by 60.
+    statistic, p_value = stats.chisquare(chosen_pairs(waiting))
+    assert p_value > FALSE_ALARM, statistic
+
+
+def test_a_choice_that_prefers_early_records_would_be_noticed() -> None:
+    counts = chosen_pairs(1 << 30).astype(np.float64)
+    counts[:5] *= 1.1  # the pairs with the first record
+    assert stats.chisquare(counts * (90_000 / counts.sum())).pvalue < FALSE_ALARM
+
+
+def test_one_entity_with_very_many_records_keeps_each_with_equal_chance() -> None:
+    # 4,000 runs of 50 records and 5 kept: 20,000 picks, 400 each.
+    picks = np.zeros(50, np.int64)
+    for _ in range(4000):
+        reservoir = Reservoir(5, SystemSource(), waiting=7)
+        for start in range(0, 50, 10):
+            reservoir.add(np.full(10, 11, np.uint64), np.arange(start, start + 10))
+        kept = reservoir.kept()
+        assert len(np.unique(kept)) == 5
+        picks[kept] += 1
+    # Picks of one run exclude each other, which makes the statistic smaller by the factor 45/49: correct for it.
+    statistic = float(((picks - 400) ** 2 / 400).sum() * 49 / 45)
+    assert stats.chi2.sf(statistic, 49) > FALSE_ALARM
+
+
+def test_the_choice_does_not_look_at_the_records() -> None:
+    """With the same randomness the same rows are chosen, whatever they say."""
+    rng = np.random.default_rng(0)
+    who, here, there = rng.integers(0, 500, 4000), np.arange(4000), rng.permutation(4000)
+    line = Line(0, 4000, cells=4000)
+
+    def chosen(place: NDArray[np.int64]) -> Counts:
+        table = pa.table({"who": who, "x": place + 0.5})
+        return count(table, line, entity="who", max_per_entity=2, source=SeededSource(1))
+
+    rows = np.flatnonzero(chosen(here).values)
+    assert len(rows) == 1000
+    assert (np.flatnonzero(chosen(there).values) == np.sort(there[rows])).all()
+
+
+def test_the_choice_is_new_every_time() -> None:
+    table = pa.table({"who": [1] * 1000, "x": np.arange(1000) + 0.5})
+    runs = [count(table, Line(0, 1000, cells=1000), entity="who", max_per_entity=100).values for _ in range(2)]
+    assert (runs[0] != runs[1]).any()  # equal with probability 1 / C(1000, 100) < 2^-460
+
+
+def test_records_of_nobody_count_as_those_of_one_entity() -> None:
+    table = pa.table({"who": pa.array([None, None, None, 7, 7], pa.int64()), "x": [0.5, 0.5, 0.5, 1.5, 1.5]})
+    counts = count(table, Line(0, 2, cells=2), entity="who", max_per_entity=2)
+    assert counts.values.tolist() == [2, 2]
+
+
+def test_a_record_without_coordinates_uses_up_no_share() -> None:
+    table = pa.table({"who": [1] * 50, "x": pa.array([None] * 49 + [0.5], pa.float64())})
+    counts = count(table, Line(0, 2, cells=2), entity="who", max_per_entity=1)
+    assert counts.values.tolist() == [1, 0]
+
+
+def test_a_record_that_is_dropped_takes_part_in_the_choice() -> None:
+    class Joined:
+        allows_dropping = True
+
+    who = np.repeat(np.arange(20_000), 2)
+    table = pa.table({"who": who, "x": np.tile([0.5, 9.5], 20_000)})
+    counts = count(
+        table, Line(0, 2, cells=2), entity="who", max_per_entity=1, outside="drop", policy=Joined(), engine="numpy"
+    )
+    # Half of 20,000 coins, standard deviation 71: six of them are passed once in 5 · 10⁸ runs.
+    assert abs(int(counts.values.sum()) - 10_000) < 6 * 71
+    assert counts.values[1] == 0
+
+
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for so few records that several passes are needed."""
+    limited = functools.partial(Reservoir, waiting=1000, most=2000)
+    monkeypatch.setattr(stream_module, "Reservoir", limited)
+    monkeypatch.setattr(stream_module, "BATCH", 2048)
+
+
+def many_entities() -> tuple[pa.Table, NDArray[np.int64]]:
+    who = np.random.default_rng(8).integers(0, 10_000, 30_000)
+    x = np.where(np.arange(30_000) % 100 == 0, np.nan, who + 0.5)
+    return pa.table({"who": who, "x": x}), np.bincount(who[~np.isnan(x)], minlength=10_000)
+
+
+def test_more_entities_than_fit_take_several_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    small(monkeypatch)
+    table, records = many_entities()
+    passes: list[Share] = []
+    batches = stream_module.Stream.batches
+
+    def spy(self: Any, share: Share) -> Any:
+        passes.append(share)
+        return batches(self, share)
+
+    monkeypatch.setattr(stream_module.Stream, "batches", spy)
+    counts = count(save(table, tmp_path), Line(0, 10_000, cells=10_000), entity="who", max_per_entity=2)
+    assert len(passes) > 4
+    assert (counts.values == np.minimum(records, 2)).all()
+    assert counts.report == CountReport(
+        rows=30_000,
+        without_coordinates=300,
+        outside=0,
+        cut=int(np.maximum(records - 2, 0).sum()),
+        entities_cut=int((records > 2).sum()),
+    )
+
+
+def test_data_that_cannot_be_read_twice_is_refused_when_it_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    small(monkeypatch)
+    relation = duckdb.connect().from_arrow(many_entities()[0].to_reader())
+    with pytest.raises(InvalidInput) as refusal:
+        count(relation, Line(0, 10_000, cells=10_000), entity="who", max_per_entity=2)
+    assert str(refusal.value) == (
+        "The data changed between two passes over it, or can be read only once. Nothing was counted. There are too "
+        "many entities for one pass: save the data to a file and count the file."
+    )
+
+
+def test_shares_split_the_entities() -> None:
+    entities = digests(np.arange(1000))
+    left, right = Share(4, 3).halves()
+    assert (left, right) == (Share(8, 3), Share(8, 7))
+    assert (left.holds(entities) ^ right.holds(entities) == Share(4, 3).holds(entities)).all()
+
+
+@given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(2**63, 2**63 + 40)), min_size=1))
+def test_grouping_is_a_stable_sort(values: list[int]) -> None:
+    array = np.array(values, dtype=np.uint64)
+    order, ordered = grouped(array)
+    assert (order == np.argsort(array, kind="stable")).all()
+    assert (ordered == array[order]).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(1, 2**32 - 1)), min_size=1))
+def test_slots_are_the_exact_quotient(draws: list[tuple[int, int]]) -> None:
+    words, bounds = np.array([w for w, _ in draws], np.uint64), np.array([t for _, t in draws], np.int64)
+    assert _below(words, bounds).tolist() == [w * t >> 64 for w, t in draws]
+
+
+def test_a_grid_takes_entities_too() -> None:
+    table = pa.table({"who": ["a", "a", "b"], "x": [0.5, 0.5, 1.5], "y": [0.5, 0.5, 1.5]})
+    counts = count(table, Grid((0, 0, 2, 2), (2, 2)), entity="who", max_per_entity=1)
+    assert counts.values.tolist() == [[1, 0], [0, 1]]
