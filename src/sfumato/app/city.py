@@ -33,14 +33,14 @@ def make_city(people: int, visits_each: float, seed: int) -> City:
     middle = np.array([(west + east) / 2, (south + north) / 2])
     quarters = middle + rng.normal(0, [0.11, 0.085], (40, 2))
     quarters[0] = middle
-    size = rng.pareto(1.3, 40) + 0.3
-    size[0] = size.max() * 2.5
+    size = rng.pareto(2.2, 40) + 0.35
+    size[0] = size.max() * 2
     home = rng.choice(40, people, p=size / size.sum())
     count = 1 + rng.poisson(visits_each - 1, people)
     person = np.repeat(np.arange(people, dtype=np.int32), count)
     # Two visits in three are near home, the others near the quarter that draws everybody.
     quarter = np.where(rng.random(len(person)) < 0.66, home[person], rng.choice(40, len(person), p=size / size.sum()))
-    spread = 0.006 + 0.02 * rng.random(40)
+    spread = 0.008 + 0.022 * rng.random(40)
     place = quarters[quarter] + rng.normal(0, 1, (len(person), 2)) * spread[quarter, None]
     on_street = rng.random(len(person)) < 0.45
     axis = rng.integers(0, 2, len(person))

@@ -5,10 +5,9 @@ Only the engine that holds the data is imported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.errors import InvalidInput, SfumatoError
 
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     import narwhals as nw
 
     Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
+
+_Result = TypeVar("_Result")
 
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
 _COMPRESSED = (".gz", ".zst")
@@ -66,10 +67,9 @@ def read_files(paths: list[str | Path]) -> nw.LazyFrame[Any]:
     kinds = {_kind(name) for name in names}
     if len(kinds) > 1:
         raise InvalidInput(f"data={[str(p) for p in paths]!r} mixes Parquet and CSV. Count them one after the other.")
-    with hushed(f"{', '.join(names)} could not be read as {'/'.join(kinds)}"):
-        database = connection()
-        relation = database.read_parquet(names) if kinds == {"parquet"} else database.read_csv(names)
-    return nw.from_native(relation)
+    (kind,), database = kinds, connection()
+    read = database.read_parquet if kind == "parquet" else database.read_csv
+    return nw.from_native(hushed(f"{', '.join(names)} could not be read as {kind}", lambda: read(names)))
 
 
 def _checked(path: str | Path) -> str:
@@ -103,21 +103,18 @@ def connection() -> Any:
     return database
 
 
-@contextmanager
-def hushed(what: str) -> Iterator[None]:
-    """Replace whatever an engine says when it fails: engines quote the value that they could not read.
+def hushed(what: str, work: Callable[[], _Result]) -> _Result:
+    """The result of ``work``, or a refusal in our own words: engines quote the value that they could not read.
 
-    Only the class of the error is passed on, without the chain of causes. What is ours, or an interrupt, goes
-    through as it is.
+    Only the class of the engine's error is passed on, and the error itself is not kept as a cause or context. What is
+    ours, or an interrupt, goes through as it is.
     """
     try:
-        yield
+        return work()
     except (SfumatoError, ImportError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001  # engines share no base class below this one
         kind = type(error).__name__
-    else:
-        return
     # Raised outside the handler: inside, Python would keep the engine's error as its context.
     raise InvalidInput(
         f"{what}: the engine stopped with {kind}. Its message may quote a record and is not repeated. Nothing was "

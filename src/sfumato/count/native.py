@@ -26,17 +26,9 @@ def count_native(
     frame: Frame, domain: Domain, columns: Columns, *, drop: bool
 ) -> tuple[NDArray[np.int64], CountReport]:
     """The flat counts and the report. A lazy frame stays lazy until its group-by is collected."""
-    import narwhals as nw
-
-    from sfumato.count.expression import MISSING, record_keys
-
     tally = empty_tally(domain)
-    with hushed("The records could not be counted"):
-        grouped: Any = record_keys(frame, domain, columns).group_by("key").agg(nw.len().alias("records"))
-        if isinstance(grouped, nw.LazyFrame):
-            grouped = grouped.collect("pyarrow")
-        table = grouped.to_arrow()
-        keys, records = _whole_numbers(table["key"]), _whole_numbers(table["records"])
+    grouped = hushed("The records could not be counted", lambda: _grouped(frame, domain, columns))
+    keys, records = _whole_numbers(grouped["key"]), _whole_numbers(grouped["records"])
     if (keys == 2 * domain.size).any() and not drop:
         raise InvalidInput(unknown_label(" or ".join(a.name for a in domain.axes if isinstance(a, Labels))))
     here = (keys >= 0) & (keys < domain.size)
@@ -46,9 +38,19 @@ def count_native(
         tally[keys[clamped] - domain.size] += records[clamped]
     return tally, CountReport(
         rows=int(records.sum()),
-        without_coordinates=int(records[keys == MISSING].sum()),
+        without_coordinates=int(records[keys < 0].sum()),
         outside=int(records[keys >= domain.size].sum()),
     )
+
+
+def _grouped(frame: Frame, domain: Domain, columns: Columns) -> Any:
+    """An Arrow table of keys and how many rows have them."""
+    import narwhals as nw
+
+    from sfumato.count.expression import record_keys
+
+    grouped = record_keys(frame, domain, columns).group_by("key").agg(nw.len().alias("records"))
+    return (grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped).to_arrow()
 
 
 def _whole_numbers(column: Any) -> NDArray[np.int64]:

@@ -110,8 +110,7 @@ def _reads(stream: Stream, share: Share) -> Iterator[Any]:
     """The batches of a share; when the engine fails, its words are not passed on."""
     batches = stream.batches(share)
     while True:
-        with hushed("The records could not be read"):
-            batch = next(batches, None)
+        batch = hushed("The records could not be read", lambda: next(batches, None))
         if batch is None:
             return
         yield batch
@@ -128,9 +127,10 @@ def relation_of(frame: Frame, columns: Columns) -> Any:
     if frame.implementation.is_duckdb():
         return frame.to_native()
     selected: Any = frame.select(*columns.needed)
-    with hushed("The needed columns could not be read"):
-        table = (selected.collect("pyarrow") if isinstance(selected, nw.LazyFrame) else selected).to_arrow()
-    return connection().from_arrow(table)
+    if isinstance(selected, nw.LazyFrame):
+        lazy = selected
+        selected = hushed("The needed columns could not be read", lambda: lazy.collect("pyarrow"))
+    return connection().from_arrow(selected.to_arrow())
 
 
 def quoted(name: str) -> str:

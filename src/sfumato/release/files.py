@@ -1,5 +1,186 @@
-"""placeholder"""
+"""A release as one file: Parquet that any tool opens, with the description in its metadata.
+
+The table has one row a cell, in C order, and one column, `count`. The metadata entry `sfumato` is canonical JSON with the
+guarantee, the mechanism and where the release came from: all that is needed to answer with errors, and nothing else. No
+secret, no number of input rows, no digest of input. docs/file-format.md is the specification.
+
+A file is not trusted. Policies and mechanisms are built from closed lists by their own constructors, nothing is imported or
+unpickled, every field is checked, and a digest over description and counts finds damage. The digest is no signature: who can
+write the file can write a digest. What cannot be had by writing is a promise better than the noise: a file whose mechanism
+spends more than its guarantee says is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato._version import __version__
+from sfumato.domain import domain_from_spec
+from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.mechanism import Mechanism, mechanism_from_spec
+from sfumato.privacy import Guarantee
+from sfumato.release.atomic import replacing
+from sfumato.release.release import Release
+
+FORMAT_VERSION = 1
+
+_KEY = b"sfumato"
+_FIELDS = frozenset({"format", "id", "guarantee", "mechanism", "workload", "created", "software", "digest"})
+# Exact numbers as they are written: whole or p/q. Anything else ("1e999999999") could ask for gigabytes of digits.
+_EXACT = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?")
+# What constructors raise when they are given nonsense of the right outward form.
+_NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
-def load(path): ...
-def save(r, p): ...
+def save(release: Release, path: str | Path) -> Path:
+    """Write a release to one file, whole or not at all; an older file of that name is replaced in one step."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    counts = release.counts.ravel()
+    description = {
+        "format": FORMAT_VERSION,
+        "id": release.id,
+        "guarantee": release.guarantee.to_dict(),
+        "mechanism": release.mechanism.spec(),
+        "workload": release.workload,
+        "created": release.created,
+        "software": f"sfumato {__version__}",
+    }
+    description["digest"] = _digest(description, counts)
+    table = pa.table({"count": counts})
+    # The bytes of similar doubles compress well side by side: half the time and less space than one after the other.
+    options = {"compression": "zstd", "compression_level": 1, "column_encoding": {"count": "BYTE_STREAM_SPLIT"}}
+    with (
+        replacing(path) as file,
+        pq.ParquetWriter(file, table.schema, use_dictionary=False, store_schema=False, **options) as writer,
+    ):
+        writer.write_table(table)
+        writer.add_key_value_metadata({_KEY: _canonical(description)})
+    return Path(path)
+
+
+def load(path: str | Path) -> Release:
+    """The release that `release.save` wrote: equal in every field, with the same answers and intervals."""
+    description, counts = _opened(Path(path))
+    if description["digest"] != _digest({k: v for k, v in description.items() if k != "digest"}, counts):
+        raise _unreadable(path, "its contents do not match their digest: it is damaged, or was edited.")
+    guarantee, mechanism = _rebuilt(path, description, len(counts))
+    spent = mechanism.privacy_loss * (guarantee.max_per_entity or 1 if guarantee.unit == "person" else 1)
+    if spent > guarantee.epsilon:
+        raise _unreadable(
+            path, f"it claims epsilon={guarantee.epsilon}, but its mechanism spends {float(spent):g}: it was edited."
+        )
+    return Release(
+        id=description["id"],
+        counts=counts.reshape(guarantee.policy.domain.shape),
+        guarantee=guarantee,
+        mechanism=mechanism,
+        workload=description["workload"],
+        created=description["created"],
+    )
+
+
+def _opened(path: Path) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    """The description, checked field by field, and the column of counts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = path.read_bytes()  # a file that is not there is the system's own error
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        written = (file.metadata.metadata or {}).get(_KEY)
+        if written is None:
+            raise _unreadable(path, "it is a Parquet file without an entry 'sfumato', not a release.")
+        description = _description(path, written)
+        schema = file.schema_arrow
+        if schema.names != ["count"] or schema.field("count").type != pa.float64():
+            raise _unreadable(path, "its table must have one column, count, of 64-bit floating point numbers.")
+        column = file.read(use_threads=False).column("count").combine_chunks()
+    except (pa.ArrowException, OSError, *_NONSENSE) as error:
+        if isinstance(error, FileFormatError):  # ours already, from the checks above
+            raise
+        raise _unreadable(path, "it is not a Parquet file, or cut off or damaged.") from error
+    if column.null_count:
+        raise _unreadable(path, "some counts are missing.")
+    counts = np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)  # a copy, which the release then owns
+    if not np.isfinite(counts).all():
+        raise _unreadable(path, "some counts are not finite numbers.")
+    return description, counts
+
+
+def _description(path: Path, written: bytes) -> dict[str, Any]:
+    try:
+        description = json.loads(written.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, "its description is not JSON.") from error
+    version = description.get("format") if isinstance(description, dict) else None
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise _unreadable(path, "its description does not name a format.")
+    if version > FORMAT_VERSION:
+        raise _unreadable(
+            path,
+            f"it is of format {version}, and sfumato {__version__} reads formats up to {FORMAT_VERSION}. "
+            "Install a newer sfumato.",
+        )
+    if set(description) != _FIELDS:
+        raise _unreadable(path, f"its description must have exactly the fields {', '.join(sorted(_FIELDS))}.")
+    for name in ("id", "workload", "created", "software", "digest"):
+        if not isinstance(description[name], str):
+            raise _unreadable(path, f"its field {name} must be text.")
+    try:
+        if description["created"]:
+            datetime.fromisoformat(description["created"])
+    except ValueError as error:
+        raise _unreadable(path, "its field created must be a date and time.") from error
+    return dict(description)
+
+
+def _rebuilt(path: str | Path, description: dict[str, Any], size: int) -> tuple[Guarantee, Mechanism]:
+    """Guarantee and mechanism from their descriptions; the domain first, before anything of its size is made."""
+    try:
+        promise, built = description["guarantee"], description["mechanism"]
+        cells = domain_from_spec(promise["policy"]["domain"]).size
+        exact = [promise["epsilon"], promise["slack"], promise["policy"].get("delta", "1"), built["epsilon"]]
+        exact_as_written = all(_EXACT.fullmatch(number) for number in exact)
+    except _NONSENSE as error:
+        raise _unreadable(path, "its guarantee or mechanism is incomplete.") from error
+    if cells != size:
+        raise _unreadable(path, f"its table has {size:,} rows for {cells:,} cells.")
+    if not exact_as_written:
+        raise _unreadable(path, "its exact numbers must be written p or p/q.")
+    if set(built) != {"name", "epsilon", "options"}:
+        raise _unreadable(path, "its mechanism must have exactly the fields name, epsilon and options.")
+    try:
+        guarantee = Guarantee.from_dict(promise)
+        return guarantee, mechanism_from_spec(built, guarantee.policy)
+    except _NONSENSE as error:
+        why = str(error) if isinstance(error, FileFormatError) else "its guarantee or mechanism cannot be built."
+        raise _unreadable(path, why) from error
+
+
+def _digest(description: dict[str, Any], counts: NDArray[np.float64]) -> str:
+    """SHA-256 over the canonical description without the digest, a zero byte, and the counts as little-endian doubles."""
+    digest = hashlib.sha256(_canonical(description) + b"\0")
+    digest.update(np.ascontiguousarray(counts, dtype="<f8").data)
+    return digest.hexdigest()
+
+
+def _canonical(description: dict[str, Any]) -> bytes:
+    return json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def _refuse_constant(name: str) -> None:
+    raise InvalidInput(f"{name} is not a number that JSON knows.")
+
+
+def _unreadable(path: str | Path, why: str) -> FileFormatError:
+    return FileFormatError(f"{str(path)!r} cannot be read as a release: {why}")

@@ -105,8 +105,9 @@ def _rough_margins(
     step = largest / RESOLUTION
     parts, remainder = [], np.zeros(len(step))
     for c, counts, noise in groups:
-        multiple = np.rint(np.abs(c) / step[:, None])
-        remainder += noise.variance * (counts * (np.abs(c) / step[:, None] - multiple) ** 2).sum(axis=-1)
+        size = np.where(counts > 0, np.abs(c), 0.0) / step[:, None]
+        multiple = np.rint(size)
+        remainder += noise.variance * (counts * (size - multiple) ** 2).sum(axis=-1)
         often = np.zeros((len(step), RESOLUTION + 1))
         np.add.at(often, (np.arange(len(step))[:, None], multiple.astype(np.int64)), counts)
         often[:, 0] = 0

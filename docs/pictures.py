@@ -1,0 +1,74 @@
+"""Makes the pictures of the documentation, from synthetic data alone: `python docs/pictures.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+
+import sfumato as sf
+from sfumato.app.city import BOUNDS, make_city
+
+HERE = Path(__file__).parent / "img"
+SHAPE = (64, 64)
+INK, GREY, BLUE, RED = "#22223b", "#8d99ae", "#1f6f8b", "#c8553d"
+
+
+def city_picture() -> None:
+    """The private counts, what was published of them, and the error of a range under two neighbour relations."""
+    city = make_city(people=60_000, visits_each=3.0, seed=7)
+    grid = sf.Grid(bounds=BOUNDS, shape=SHAPE)
+    points = np.stack([city.lon, city.lat], axis=-1)
+    # Seeded, so that the picture does not change from run to run: allowed since the city does not exist.
+    source = sf.SeededSource(11)
+    plans = {
+        "replace-one": sf.plan(sf.bounded(grid), sf.ranges(), epsilon=0.2),
+        "within 0.007°": sf.plan(sf.within(grid, delta=0.007), sf.ranges(), epsilon=0.2),
+    }
+    usual, tuned = (plan.publish(points=points, source=source) for plan in plans.values())
+    truth = np.bincount(grid.locate(points), minlength=grid.size).reshape(SHAPE)
+
+    figure = Figure(figsize=(12.4, 3.7), dpi=160, layout="constrained")
+    axes = figure.subplots(1, 4, width_ratios=[1, 1, 1, 1.12])
+    norm = PowerNorm(0.5, 0, float(np.quantile(truth, 0.997)))
+    extent = (BOUNDS[0], BOUNDS[2], BOUNDS[1], BOUNDS[3])
+    panels = [
+        (truth, "private counts\n(a synthetic city)"),
+        (usual.counts, f"published, replace-one\n{usual.mechanism.name}, ε = 0.2"),
+        (tuned.counts, f"published, moves within 600 m\n{tuned.mechanism.name}, ε = 0.2"),
+    ]
+    for ax, (values, title) in zip(axes, panels, strict=False):
+        ax.imshow(values.T, origin="lower", extent=extent, norm=norm, cmap="GnBu", aspect="auto")
+        ax.set_title(title, fontsize=9, color=INK)
+        ax.set_xticks([])
+        ax.set_yticks([])
+        for side in ax.spines.values():
+            side.set_color(GREY)
+    last = axes[3]
+    sides = np.array([1, 2, 4, 8, 16, 24, 32, 48])
+    rng = np.random.default_rng(0)
+    for (name, _), release, colour in zip(plans.items(), (usual, tuned), (RED, BLUE), strict=True):
+        widths = []
+        for side in sides:
+            low = rng.integers(0, SHAPE[0] - side + 1, (400, 2)).astype(float)
+            variance, _ = release.mechanism.model.range_cumulants(low, low + side)
+            widths.append(1.96 * np.sqrt(variance).mean())
+        last.plot(sides, widths, color=colour, lw=2, marker="o", ms=3.5)
+        last.annotate(
+            name, (sides[-1], widths[-1]), (-30, -26), textcoords="offset points", ha="left", color=colour, fontsize=9
+        )
+    last.set_title("error of a range at the same ε\n(± at 95 %)", fontsize=9, color=INK)
+    last.set_xlabel("side of the range, in cells", fontsize=8, color=INK)
+    last.set_ylim(0)
+    last.set_xlim(0, 58)
+    last.tick_params(labelsize=8, colors=INK)
+    for side in ("top", "right"):
+        last.spines[side].set_visible(False)
+    figure.savefig(HERE / "city.png")
+
+
+if __name__ == "__main__":
+    HERE.mkdir(exist_ok=True)
+    city_picture()

@@ -1,0 +1,108 @@
+"""A release for other tools: a plain table (Parquet, CSV), or rectangles on a map (GeoJSON).
+
+These files can be read anywhere and cannot be read back as a release: of the guarantee they carry its words alone. Every cell
+is written, the empty and the negative ones too; leaving out what looks empty would bias every sum that a reader makes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.domain import Labels
+from sfumato.errors import InvalidInput, TooLarge
+from sfumato.release.atomic import replacing
+from sfumato.release.release import Release
+
+# About 250 bytes a rectangle: beyond this no map tool opens the file.
+LARGEST_GEOJSON = 1_000_000
+
+
+def to_parquet(release: Release, path: str | Path) -> Path:
+    """One row a cell: bounds or label along every axis, `count`, `stderr`. The guarantee's words are in the metadata."""
+    import pyarrow.parquet as pq
+
+    table = table_of(release)
+    with replacing(path) as file:
+        pq.write_table(table, file, compression="zstd")
+    return Path(path)
+
+
+def to_csv(release: Release, path: str | Path) -> Path:
+    """The same table as text, with a header line."""
+    import pyarrow.csv as csv
+
+    table = table_of(release)
+    with replacing(path) as file:
+        csv.write_csv(table, file)
+    return Path(path)
+
+
+def to_geojson(release: Release, path: str | Path) -> Path:
+    """A FeatureCollection of rectangles with `count` and `stderr`; x is taken as longitude and y as latitude.
+
+    The guarantee stands beside the features, under `guarantee`, `epsilon` and `private`.
+    """
+    domain = release.domain
+    if domain.ndim != 2 or not domain.is_spatial:
+        raise InvalidInput(
+            f"GeoJSON needs a grid of two interval axes; this release has the axes {', '.join(map(repr, domain.names))}. "
+            "Nothing was written. Use to_parquet or to_csv."
+        )
+    if domain.size > LARGEST_GEOJSON:
+        raise TooLarge(
+            f"{domain.size:,} cells are too many for GeoJSON (at most {LARGEST_GEOJSON:,}). Nothing was written. "
+            "Use to_parquet."
+        )
+    x, y = (axis.edges.tolist() for axis in domain.intervals)
+    counts, errors = release.counts.tolist(), release.cells().stderr.tolist()
+    about = {
+        "guarantee": str(release.guarantee),
+        "epsilon": str(release.guarantee.epsilon),
+        "private": release.private,
+        "release": release.id,
+    }
+    with replacing(path) as file:
+        file.write(f'{{"type":"FeatureCollection",{json.dumps(about)[1:-1]},"features":[\n'.encode("ascii"))
+        last = (domain.shape[0] - 1, domain.shape[1] - 1)
+        for i, (row, row_errors) in enumerate(zip(counts, errors, strict=True)):
+            lines = []
+            for j, (count, error) in enumerate(zip(row, row_errors, strict=True)):
+                # Counter-clockwise, as RFC 7946 asks for an outer ring.
+                ring = [[x[i], y[j]], [x[i + 1], y[j]], [x[i + 1], y[j + 1]], [x[i], y[j + 1]], [x[i], y[j]]]
+                lines.append(
+                    '{"type":"Feature","geometry":{"type":"Polygon","coordinates":['
+                    f'{json.dumps(ring)}]}},"properties":{{"count":{count!r},"stderr":{error!r}}}}}'
+                    f"{'' if (i, j) == last else ','}\n"
+                )
+            file.write("".join(lines).encode("ascii"))
+        file.write(b"]}\n")
+    return Path(path)
+
+
+def table_of(release: Release) -> Any:
+    """The release as a pyarrow table, one row a cell in C order."""
+    import pyarrow as pa
+
+    domain = release.domain
+    index = np.indices(domain.shape, sparse=True)
+    columns: dict[str, Any] = {}
+
+    def add(name: str, along: Any, position: Any) -> None:
+        while name in columns or name in ("count", "stderr"):  # an axis may bear any name
+            name += "_"
+        places = np.broadcast_to(position, domain.shape).ravel()
+        columns[name] = pa.array(along).take(pa.array(places))
+
+    for axis, position in zip(domain.axes, index, strict=True):
+        if isinstance(axis, Labels):
+            add(axis.name, list(axis.labels), position)
+        else:
+            add(f"{axis.name}_low", axis.edges[:-1], position)  # type: ignore[attr-defined]
+            add(f"{axis.name}_high", axis.edges[1:], position)  # type: ignore[attr-defined]
+    columns["count"] = release.counts.ravel()
+    columns["stderr"] = release.cells().stderr.ravel()
+    return pa.table(columns).replace_schema_metadata({"guarantee": str(release.guarantee), "release": release.id})
