@@ -1,4 +1,4 @@
-"""Every operator is its matrix: forward, transpose, least squares, norms, pairs of columns, all against dense algebra."""
+"""Every operator is its matrix: forward, transpose, least squares, norms and pairs of columns."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_integers_stay_integers(n):
         assert op.transpose(random_integers(rng, op.rows)).dtype == np.int64, name
 
 
-# --- the fixed-point inverse: what keeps wavelet noise on edges private ----------------------------------------------
+# --- the fixed-point inverse: what keeps wavelet noise on edges private -----------------------------------------------
 
 
 @given(n=st.integers(1, 80), seed=st.integers(0, 999), size=st.sampled_from([3, 10**4, 10**9]))
@@ -117,7 +117,7 @@ def test_haar_inverse_in_fixed_point_is_the_inverse(n):
     assert np.allclose(Haar(n).inverse_fixed_point(noise) / 2.0 ** Haar(n).levels, Haar(n).pinv(noise))
 
 
-# --- pairs of columns --------------------------------------------------------------------------------------------------
+# --- pairs of columns -------------------------------------------------------------------------------------------------
 
 
 def kinds(matrix, pairs):
@@ -166,7 +166,7 @@ def test_pair_types_keep_fractions():
     assert told(types) == {((0.5, -0.5), (0.5, 0.0))}
 
 
-# --- matrices that users write ------------------------------------------------------------------------------------------
+# --- matrices that users write ----------------------------------------------------------------------------------------
 
 
 def test_narrow_and_unsigned_matrices_do_not_wrap_around():
@@ -195,7 +195,7 @@ def test_what_is_not_a_matrix_of_numbers_is_refused(matrix, message):
     assert str(refusal.value) == message
 
 
-# --- refusals ------------------------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("blocks", [(), (4, 2), (4, 3, 1), (2, 4, 1), (2, 2, 1)])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.domain import Labels
+from sfumato.domain import Interval, Labels
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.release.atomic import replacing
 from sfumato.release.release import Release
@@ -57,7 +57,7 @@ def to_geojson(release: Release, path: str | Path) -> Path:
             f"{domain.size:,} cells are too many for GeoJSON (at most {LARGEST_GEOJSON:,}). Nothing was written. "
             "Use to_parquet."
         )
-    x, y = (axis.edges.tolist() for axis in domain.intervals)
+    x, y = (list(map(repr, axis.edges.tolist())) for axis in domain.intervals)
     counts, errors = release.counts.tolist(), release.cells().stderr.tolist()
     about = {
         "guarantee": str(release.guarantee),
@@ -66,21 +66,24 @@ def to_geojson(release: Release, path: str | Path) -> Path:
         "release": release.id,
     }
     with replacing(path) as file:
-        file.write(f'{{"type":"FeatureCollection",{json.dumps(about)[1:-1]},"features":[\n'.encode("ascii"))
-        last = (domain.shape[0] - 1, domain.shape[1] - 1)
+        file.write(f'{{"type":"FeatureCollection",{json.dumps(about)[1:-1]},"features":['.encode("ascii"))
         for i, (row, row_errors) in enumerate(zip(counts, errors, strict=True)):
-            lines = []
-            for j, (count, error) in enumerate(zip(row, row_errors, strict=True)):
-                # Counter-clockwise, as RFC 7946 asks for an outer ring.
-                ring = [[x[i], y[j]], [x[i + 1], y[j]], [x[i + 1], y[j + 1]], [x[i], y[j + 1]], [x[i], y[j]]]
-                lines.append(
-                    '{"type":"Feature","geometry":{"type":"Polygon","coordinates":['
-                    f'{json.dumps(ring)}]}},"properties":{{"count":{count!r},"stderr":{error!r}}}}}'
-                    f"{'' if (i, j) == last else ','}\n"
-                )
-            file.write("".join(lines).encode("ascii"))
-        file.write(b"]}\n")
+            lines = [
+                _rectangle(x[i], y[j], x[i + 1], y[j + 1], count, error)
+                for j, (count, error) in enumerate(zip(row, row_errors, strict=True))
+            ]
+            file.write(((",\n" if i else "\n") + ",\n".join(lines)).encode("ascii"))
+        file.write(b"\n]}\n")
     return Path(path)
+
+
+def _rectangle(x0: str, y0: str, x1: str, y1: str, count: float, error: float) -> str:
+    """One cell; its ring runs counter-clockwise, as RFC 7946 asks."""
+    ring = f"[{x0},{y0}],[{x1},{y0}],[{x1},{y1}],[{x0},{y1}],[{x0},{y0}]"
+    return (
+        f'{{"type":"Feature","geometry":{{"type":"Polygon","coordinates":[[{ring}]]}},'
+        f'"properties":{{"count":{count!r},"stderr":{error!r}}}}}'
+    )
 
 
 def table_of(release: Release) -> Any:
@@ -98,11 +101,11 @@ def table_of(release: Release) -> Any:
         columns[name] = pa.array(along).take(pa.array(places))
 
     for axis, position in zip(domain.axes, index, strict=True):
-        if isinstance(axis, Labels):
+        if isinstance(axis, Interval):
+            add(f"{axis.name}_low", axis.edges[:-1], position)
+            add(f"{axis.name}_high", axis.edges[1:], position)
+        elif isinstance(axis, Labels):
             add(axis.name, list(axis.labels), position)
-        else:
-            add(f"{axis.name}_low", axis.edges[:-1], position)  # type: ignore[attr-defined]
-            add(f"{axis.name}_high", axis.edges[1:], position)  # type: ignore[attr-defined]
     columns["count"] = release.counts.ravel()
     columns["stderr"] = release.cells().stderr.ravel()
     return pa.table(columns).replace_schema_metadata({"guarantee": str(release.guarantee), "release": release.id})

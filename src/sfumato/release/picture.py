@@ -1,0 +1,195 @@
+"""A release as a picture: a map, a curve with its band, or bars with their errors, and the guarantee in one line below.
+
+Drawing is post-processing and costs no privacy. matplotlib is imported when something is drawn, and only its figures: nothing
+global is touched, so a picture can be made in a server or a notebook alike.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.domain import Axis, Interval, Labels
+from sfumato.errors import InvalidInput, MissingExtra
+from sfumato.release.atomic import replacing
+from sfumato.release.release import Release
+
+_FORMATS = (".png", ".svg", ".pdf")
+_INK, _SOFT, _ACCENT, _ALARM = "#22252b", "#6b7078", "#5b2a86", "#c1121f"
+_PER_CELL = "estimated records per cell"
+# Beyond this many bars nobody reads their names.
+_MOST_BARS = 200
+# Errors that vary less than this over the cells are a number, not a map.
+_SAME = 1.25
+
+
+def plot(
+    release: Release,
+    path: str | Path | None = None,
+    *,
+    title: str | None = None,
+    confidence: float = 0.95,
+    colormap: str = "magma_r",
+) -> Any:
+    """Draw a release and return the matplotlib Figure; with a path, also write it (.png, .svg or .pdf).
+
+    Two axes give a map, with a second one of the standard error where that differs between cells; one interval gives a curve
+    with the band of its intervals; labels give bars. A release from seeded randomness says so in red.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "plot", "Drawing a release") from error
+    suffix = None if path is None else Path(path).suffix.lower()
+    if suffix is not None and suffix not in _FORMATS:
+        raise InvalidInput(f"path={str(path)!r} must end in {', '.join(_FORMATS)}. Nothing was written.")
+    domain = release.domain
+    if domain.ndim > 2:
+        raise InvalidInput(
+            f"a picture has at most two axes; this release has {domain.ndim} ({', '.join(domain.names)}). Nothing was drawn. "
+            "Publish on fewer axes, or sum one out of release.counts and draw that yourself."
+        )
+    figure = Figure(figsize=_size(release), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    if domain.ndim == 2:
+        note = _draw_map(figure, release, confidence, colormap)
+    elif isinstance(domain.axes[0], Labels):
+        note = _draw_bars(figure, release, domain.axes[0], confidence)
+    else:
+        note = _draw_curve(figure, release, confidence)
+    _frame(figure, release, title, note)
+    if path is not None:
+        with replacing(path) as file:
+            figure.savefig(file, format=str(suffix)[1:], dpi=200)
+    return figure
+
+
+def _size(release: Release) -> tuple[float, float]:
+    axis, domain = release.domain.axes[0], release.domain
+    if domain.ndim == 2:
+        return (10.4, 5.2) if _error_varies(release) else (6.6, 5.6)
+    return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if isinstance(axis, Labels) else (8.4, 4.0)
+
+
+def _error_varies(release: Release) -> bool:
+    errors = release.cells().stderr
+    return bool(errors.max() > _SAME * errors.min())
+
+
+def _draw_map(figure: Any, release: Release, confidence: float, colormap: str) -> str:
+    errors = release.cells(confidence=confidence).stderr
+    varies = _error_varies(release)
+    panels = figure.subplots(1, 2 if varies else 1, squeeze=False, sharex=True, sharey=True)[0]
+    top = float(np.quantile(release.counts, 0.998)) or float(release.counts.max())
+    _panel(figure, panels[0], release, release.counts, colormap, (0.0, max(top, 1.0)), _PER_CELL, "both")
+    if varies:
+        _panel(figure, panels[1], release, errors, "cividis", (0.0, float(errors.max())), "standard error of a cell", "neither")
+        panels[1].set_ylabel("")
+        return ""
+    return f"standard error of a cell: ±{_number(float(np.sqrt((errors**2).mean())))}"
+
+
+def _panel(
+    figure: Any, ax: Any, release: Release, values: Any, colormap: str, limits: tuple[float, float], label: str, extend: str
+) -> None:
+    x, y = release.domain.axes
+    (left, right), (bottom, top) = _extent(x), _extent(y)
+    ratio = (right - left) / (top - bottom)
+    image = ax.imshow(
+        values.T,  # axis 0 is x and runs to the right
+        origin="lower",
+        extent=(left, right, bottom, top),
+        aspect="equal" if 0.25 <= ratio <= 4 and release.domain.is_spatial else "auto",
+        cmap=colormap,
+        vmin=limits[0],
+        vmax=limits[1],
+        interpolation="antialiased",
+    )
+    bar = figure.colorbar(image, ax=ax, extend=extend, shrink=0.86, aspect=26, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8, colors=_SOFT, length=2)
+    bar.set_label(label, size=9, color=_INK)
+    ax.set_xlabel(x.name, size=9, color=_INK)
+    ax.set_ylabel(y.name, size=9, color=_INK)
+    _quiet(ax)
+    for axis, place in ((x, ax.xaxis), (y, ax.yaxis)):
+        if isinstance(axis, Labels):
+            shown = range(0, axis.cells, max(1, axis.cells // 12))
+            place.set_ticks(list(shown), labels=[str(axis.labels[i]) for i in shown])
+
+
+def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
+    (axis,) = release.domain.intervals
+    answer = release.cells(confidence=confidence)
+    ax = figure.subplots()
+    _quiet(ax)
+    ax.axhline(0, color=_SOFT, linewidth=0.6, zorder=1)
+    ends = [np.append(values, values[-1]) for values in (answer.low, answer.high)]
+    ax.fill_between(axis.edges, *ends, step="post", color=_ACCENT, alpha=0.22, linewidth=0, label=_interval(confidence))
+    ax.stairs(release.counts, axis.edges, color=_ACCENT, linewidth=1.3, baseline=None, label="estimate")
+    ax.set_xlim(axis.low, axis.high)
+    ax.set_xlabel(axis.name, size=9, color=_INK)
+    ax.set_ylabel(_PER_CELL, size=9, color=_INK)
+    ax.legend(loc="best", fontsize=8, frameon=False, labelcolor=_INK)
+    return ""
+
+
+def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -> str:
+    if axis.cells > _MOST_BARS:
+        raise InvalidInput(
+            f"{axis.cells} labels are too many bars for one picture (at most {_MOST_BARS}). Nothing was drawn. "
+            "Draw a part of release.cells() yourself."
+        )
+    answer = release.cells(confidence=confidence)
+    ax = figure.subplots()
+    _quiet(ax)
+    at = np.arange(axis.cells)[::-1]  # the first label on top
+    ax.barh(at, release.counts, height=0.68, color=_ACCENT, alpha=0.82, linewidth=0)
+    whisker = np.stack([release.counts - answer.low, answer.high - release.counts])
+    ax.errorbar(
+        release.counts, at, xerr=whisker, fmt="none", ecolor=_INK, elinewidth=1.1, capsize=2.5, label=_interval(confidence)
+    )
+    ax.axvline(0, color=_SOFT, linewidth=0.6)
+    ax.set_yticks(at, labels=[str(label) for label in axis.labels])
+    ax.set_ylim(-0.7, axis.cells - 0.3)
+    ax.set_xlabel(_PER_CELL, size=9, color=_INK)
+    return f"bars: estimates; whiskers: {_interval(confidence)}s"
+
+
+def _frame(figure: Any, release: Release, title: str | None, note: str) -> None:
+    """The title above, the guarantee below; what is not private says so before anything else."""
+    width = int(figure.get_figwidth() * 15.5)
+    lines = textwrap.wrap(str(release.guarantee), width)
+    figure.supxlabel("\n".join([note, *lines] if note else lines), x=0.015, ha="left", size=7.5, color=_SOFT)
+    if not release.private:
+        figure.suptitle(
+            "NOT PRIVATE: seeded randomness, do not publish" + (f"\n{title}" if title else ""),
+            x=0.015, ha="left", size=12, weight="bold", color=_ALARM,
+        )  # fmt: skip
+    elif title:
+        figure.suptitle(title, x=0.015, ha="left", size=12, weight="bold", color=_INK)
+
+
+def _quiet(ax: Any) -> None:
+    """Thin, soft axes: the data speak."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set(color=_SOFT, linewidth=0.6)
+    ax.tick_params(labelsize=8, colors=_SOFT, length=2.5, width=0.6)
+
+
+def _extent(axis: Axis) -> tuple[float, float]:
+    return (axis.low, axis.high) if isinstance(axis, Interval) else (-0.5, axis.cells - 0.5)
+
+
+def _interval(confidence: float) -> str:
+    return f"{100 * confidence:g} % interval"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
