@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from scipy import stats
 
 from sfumato.count import CountReport, Counts, count
 from sfumato.count import stream as stream_module
-from sfumato.count.reservoir import Reservoir, Share, _below, grouped
+from sfumato.count.entities import Entities, dealt
+from sfumato.count.reservoir import Reservoir, _below, grouped
+from sfumato.count.spill import Spill
 from sfumato.domain import Grid, Line
-from sfumato.errors import InvalidInput
+from sfumato.errors import TooLarge
 from sfumato.noise import SeededSource, SystemSource
 
 FALSE_ALARM = 1e-7
@@ -79,7 +82,7 @@ def chosen_pairs(waiting: int) -> NDArray[np.int64]:
     for record in range(records):  # an entity's records come far apart, as in a file sorted by time
         who = np.arange(entities)
         for part in np.array_split(who, 5):
-            reservoir.add(digests(part), part * records + record)
+            reservoir.add(digests(part), (part * records + record).astype(np.int32))
     kept = np.sort(reservoir.kept().astype(np.int64)).reshape(entities, 2)
     pairs = {pair: i for i, pair in enumerate(itertools.combinations(range(records), 2))}
     return np.bincount([pairs[a % records, b % records] for a, b in kept.tolist()], minlength=15)
@@ -104,7 +107,7 @@ def test_one_entity_with_very_many_records_keeps_each_with_equal_chance() -> Non
     for _ in range(4000):
         reservoir = Reservoir(5, SystemSource(), waiting=7)
         for start in range(0, 50, 10):
-            reservoir.add(np.full(10, 11, np.uint64), np.arange(start, start + 10))
+            reservoir.add(np.full(10, 11, np.uint64), np.arange(start, start + 10, dtype=np.int32))
         kept = reservoir.kept()
         assert len(np.unique(kept)) == 5
         picks[kept] += 1
@@ -160,32 +163,14 @@ def test_a_record_that_is_dropped_takes_part_in_the_choice() -> None:
     assert counts.values[1] == 0
 
 
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Room for so few records that several passes are needed."""
-    limited = functools.partial(Reservoir, waiting=1000, most=2000)
-    monkeypatch.setattr(stream_module, "Reservoir", limited)
+def test_records_beyond_what_memory_holds_go_through_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(stream_module, "Entities", functools.partial(Entities, rows=5000))
     monkeypatch.setattr(stream_module, "BATCH", 2048)
-
-
-def many_entities() -> tuple[pa.Table, NDArray[np.int64]]:
     who = np.random.default_rng(8).integers(0, 10_000, 30_000)
     x = np.where(np.arange(30_000) % 100 == 0, np.nan, who + 0.5)
-    return pa.table({"who": who, "x": x}), np.bincount(who[~np.isnan(x)], minlength=10_000)
-
-
-def test_more_entities_than_fit_take_several_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    small(monkeypatch)
-    table, records = many_entities()
-    passes: list[Share] = []
-    batches = stream_module.Stream.batches
-
-    def spy(self: Any, share: Share) -> Any:
-        passes.append(share)
-        return batches(self, share)
-
-    monkeypatch.setattr(stream_module.Stream, "batches", spy)
-    counts = count(save(table, tmp_path), Line(0, 10_000, cells=10_000), entity="who", max_per_entity=2)
-    assert len(passes) > 4
+    records = np.bincount(who[~np.isnan(x)], minlength=10_000)
+    path = save(pa.table({"who": who, "x": x}), tmp_path)
+    counts = count(path, Line(0, 10_000, cells=10_000), entity="who", max_per_entity=2)
     assert (counts.values == np.minimum(records, 2)).all()
     assert counts.report == CountReport(
         rows=30_000,
@@ -196,27 +181,46 @@ def test_more_entities_than_fit_take_several_passes(monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_data_that_cannot_be_read_twice_is_refused_when_it_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    small(monkeypatch)
-    batches = stream_module.Stream.batches
+def test_what_goes_through_a_file_comes_back_and_cannot_be_read_there() -> None:
+    spill = Spill()
+    batches = [(digests(np.arange(n)), np.arange(n, dtype=np.int32)) for n in (5, 0, 1000)]
+    blocks = [spill.write(batch) for batch in batches]
+    for block, (entities, cells) in reversed(list(zip(blocks, batches, strict=True))):
+        again = spill.read(block)
+        assert (again[0] == entities).all()
+        assert (again[1] == cells).all()
+    spill._file.seek(0)
+    stored = spill._file.read()
+    assert len(stored) == 1005 * 12
+    assert batches[2][0][500:502].tobytes() not in stored
+    assert batches[2][1][500:504].tobytes() not in stored
+    spill.close()
 
-    def only_once(self: Any, share: Share) -> Any:
-        return batches(self, share) if share == Share() else iter(())
 
-    monkeypatch.setattr(stream_module.Stream, "batches", only_once)
-    with pytest.raises(InvalidInput) as refusal:
-        count(many_entities()[0], Line(0, 10_000, cells=10_000), entity="who", max_per_entity=2)
+def test_a_full_disk_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def write(self, data: bytes) -> int:
+            raise OSError(28, "No space left on device")
+
+    spill = Spill()
+    spill.close()
+    monkeypatch.setattr(spill, "_file", Full())
+    monkeypatch.setattr(tempfile, "tempdir", "/scratch")
+    with pytest.raises(TooLarge) as refusal:
+        spill.write((np.zeros(1, np.uint64), np.zeros(1, np.int32)))
     assert str(refusal.value) == (
-        "The data changed between two passes over it, or can be read only once. Nothing was counted. There are too "
-        "many entities for one pass: save the data to a file and count the file."
+        "The records do not fit into the temporary directory '/scratch'. Nothing was counted. Free some space there, "
+        "or set TMPDIR to another directory."
     )
 
 
-def test_shares_split_the_entities() -> None:
-    entities = digests(np.arange(1000))
-    left, right = Share(4, 3).halves()
-    assert (left, right) == (Share(8, 3), Share(8, 7))
-    assert (left.holds(entities) ^ right.holds(entities) == Share(4, 3).holds(entities)).all()
+def test_dealing_puts_each_entity_into_one_heap() -> None:
+    entities = digests(np.random.default_rng(2).integers(0, 500, 3000))
+    order, starts = dealt(entities)
+    assert sorted(order.tolist()) == list(range(3000))
+    assert (starts[0], starts[-1]) == (0, 3000)
+    heaps = [set(entities[order[a:b]].tolist()) for a, b in itertools.pairwise(starts)]
+    assert sum(map(len, heaps)) == len(set(entities.tolist())) == len(set().union(*heaps))
 
 
 @given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(2**63, 2**63 + 40)), min_size=1))

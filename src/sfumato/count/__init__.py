@@ -7,7 +7,9 @@
     expression   the cell of a record as one expression for every engine
     native       counting inside the engine of the frame
     stream       counting here, batch by batch, in memory that does not grow
-    reservoir    at most m records an entity, chosen without looking at them
+    entities     at most m records an entity, of any number of records
+    reservoir    the choice itself, which does not look at them
+    spill        records set aside on disk, enciphered
     run          `count`, which puts these together
 
 No engine is imported before it is needed.

@@ -29,14 +29,8 @@ def is_files(data: Any) -> bool:
     return isinstance(data, (str, Path))
 
 
-def open_frame(data: Any, *, hold: bool) -> Frame:
-    """The data as a Narwhals frame, nothing read yet.
-
-
-
-    Files become a DuckDB relation, and so does an Arrow stream. A stream can be read once: ``hold`` keeps it in memory.
-
-    """
+def open_frame(data: Any) -> Frame:
+    """The data as a Narwhals frame, nothing read yet: files and Arrow streams become a DuckDB relation."""
     import narwhals as nw
 
     if is_files(data):
@@ -48,7 +42,7 @@ def open_frame(data: Any, *, hold: bool) -> Frame:
         import pyarrow as pa
 
         reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
-        return nw.from_native(connection().from_arrow(reader.read_all() if hold else reader))
+        return nw.from_native(connection().from_arrow(reader))
     raise InvalidInput(
         f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, "
         "Polars or PySpark frame, an Arrow table or a DuckDB relation; give a NumPy array to plan.publish(points=…). "

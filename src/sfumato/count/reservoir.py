@@ -10,15 +10,9 @@ prefers the first rows, or breaks ties by content, does not have this property w
 t; it is kept if the slot is below m, in place of whoever had it. Rows are grouped by sorting; the last row
 that drew a slot wins it. Slots come from cryptographic words w as ``floor(w·t / 2⁶⁴)``, each within 2⁻⁶⁴ of
 its probability 1/t.
-
-**Memory** holds a few million rows. When there are more entities than that, the reservoir narrows itself to
-half of them, by a bit of the entity's digest, and the other half is left for another pass over the data.
-Nothing private is written to disk.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,61 +20,28 @@ from numpy.typing import NDArray
 from sfumato.noise import Source
 
 WAITING = 1 << 21
-"""Rows gathered before they are thinned out."""
+"""Rows gathered before they are thinned out: an entity with very many records costs no more memory than this."""
 
-KEPT = 1 << 22
-"""Rows kept before the entities are halved."""
-
-_FEW = 1 << 10  # entities: fewer do not split into halves of about equal size
 _GROUPS = 1 << 15  # entities thinned at a time: what they need stays in the cache
 
 
-@dataclass(frozen=True)
-class Share:
-    """The entities whose digest is ``residue`` modulo ``parts``, a power of two."""
-
-    parts: int = 1
-    residue: int = 0
-
-    def halves(self) -> tuple[Share, Share]:
-        """The share in two, by one more bit."""
-        return Share(2 * self.parts, self.residue), Share(2 * self.parts, self.residue + self.parts)
-
-    def holds(self, entities: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Which digests belong to the share."""
-        belongs: NDArray[np.bool_] = (entities & np.uint64(self.parts - 1)) == np.uint64(self.residue)
-        return belongs
-
-
-@dataclass
 class Reservoir:
-    """The records kept so far of the entities in ``share``. ``left`` lists the shares given up, for later passes."""
+    """The records kept so far, at most ``limit`` of each entity."""
 
-    limit: int
-    source: Source
-    share: Share = field(default_factory=Share)
-    waiting: int = WAITING
-    most: int = KEPT
-    left: list[Share] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, limit: int, source: Source, *, waiting: int = WAITING) -> None:
+        self.limit, self.source, self.waiting = limit, source, waiting
         self._entities = np.empty(0, np.uint64)  # of the kept records, grouped
         self._cells = np.empty(0, np.int32)
         self._passed = np.empty(0, np.int64)  # records left out, at their entity's first kept one
         self._new: list[tuple[NDArray[np.uint64], NDArray[np.int32]]] = []
         self._rows = 0
 
-    def add(self, entities: NDArray[np.uint64], cells: NDArray[np.int64]) -> None:
+    def add(self, entities: NDArray[np.uint64], cells: NDArray[np.int32]) -> None:
         """Offer records. Entities are 64-bit digests: two that collide share their m, which hides more, not less."""
-        if self.share.parts > 1:
-            mine = self.share.holds(entities)
-            entities, cells = entities[mine], cells[mine]
-        self._new.append((entities, cells.astype(np.int32)))
+        self._new.append((entities, cells))
         self._rows += len(cells)
         if self._rows >= max(self.waiting, len(self._cells)):  # each row is sorted a few times, not at every turn
             self._thin()
-            if len(self._cells) > self.most and len(np.unique(self._entities)) > _FEW:
-                self._narrow()
 
     def kept(self) -> NDArray[np.int32]:
         """The cells of the records that were chosen."""
@@ -96,12 +57,6 @@ class Reservoir:
     def entities_cut(self) -> int:
         """How many entities lost a record, of those thinned so far."""
         return int(np.count_nonzero(self._passed))
-
-    def _narrow(self) -> None:
-        self.share, other = self.share.halves()
-        self.left.append(other)
-        mine = self.share.holds(self._entities)
-        self._entities, self._cells, self._passed = self._entities[mine], self._cells[mine], self._passed[mine]
 
     def _thin(self) -> None:
         """Take the waiting records into account, entity by entity."""

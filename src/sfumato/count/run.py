@@ -82,7 +82,7 @@ def count(
         )
     randomness = SystemSource() if source is None else require(source)
     chosen = choose_columns(domain, (x, y, z), columns, entity)
-    frame = open_frame(data, hold=entity is not None)
+    frame = open_frame(data)
     schema = hushed("The columns of the data could not be read", frame.collect_schema)
     check_columns(chosen, domain, schema)
     if engine == "native" or (engine is None and entity is None and _stays(frame)):

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from sfumato.count.columns import Columns
 from sfumato.count.counts import CountReport
+from sfumato.count.entities import Entities
 from sfumato.count.inputs import connection, hushed
 from sfumato.count.place import Placer, fixed_width
-from sfumato.count.reservoir import Reservoir, Share
 from sfumato.count.tally import empty_tally
 from sfumato.domain import Domain, Interval
-from sfumato.errors import InvalidInput
 from sfumato.noise import Source
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ BATCH = 1 << 17
 
 
 class Stream:
-    """The needed columns of a frame, as batches that can be read more than once."""
+    """The needed columns of a frame, in batches."""
 
     def __init__(self, frame: Frame, domain: Domain, columns: Columns) -> None:
         self.domain, self.columns = domain, columns
@@ -40,7 +39,7 @@ class Stream:
         """How many rows there are; for Parquet files this is in their footers."""
         return int(self._relation.aggregate("count(*)").fetchall()[0][0])
 
-    def batches(self, share: Share) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Any]:
         """Record batches of the axes' columns and, where there is an entity, its digest as the last column."""
         fields = [
             f"coalesce(CAST({quoted(name)} AS DOUBLE), 'NaN') AS c{i}"
@@ -48,16 +47,16 @@ class Stream:
             else f"{quoted(name)} AS c{i}"
             for i, (axis, name) in enumerate(zip(self.domain.axes, self.columns.axes, strict=True))
         ]
-        relation = self._relation
         if self.columns.entity is not None:
-            digest = f"hash({quoted(self.columns.entity)})"
-            fields.append(f"{digest} AS entity")
-            if share.parts > 1:
-                relation = relation.filter(f"{digest} % {share.parts} = {share.residue}")
-        selected = relation.project(", ".join(fields))
+            fields.append(f"hash({quoted(self.columns.entity)}) AS entity")
+        selected = self._relation.project(", ".join(fields))
         # DuckDB renamed the method in 1.4.
-        read = getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader
-        yield from read(BATCH)
+        batches = iter((getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(BATCH))
+        while True:
+            batch = hushed("The records could not be read", lambda: next(batches, None))
+            if batch is None:
+                return
+            yield batch
 
 
 def count_stream(
@@ -65,62 +64,38 @@ def count_stream(
 ) -> tuple[NDArray[np.int64], CountReport]:
     """The flat counts and the report; ``limit`` records an entity at most, when given.
 
-    Records without coordinates are no records and do not take part in the choice. Records outside the bounds
-    do, even where they are dropped afterwards: leaving them out before would let the choice depend on where
-    they lie.
+    Records without coordinates are no records and do not take part in the choice. Records outside the bounds do, even
+    where they are dropped afterwards: leaving them out before would let the choice depend on where they lie.
     """
     tally, placer = empty_tally(stream.domain), Placer(stream.domain, drop=drop)
-    rows = missing = outside = records = cut = entities_cut = 0
-    shares = [Share()]
-    while shares:
-        share = shares.pop()
-        reservoir = None if limit is None else Reservoir(limit, source, share)
-        for batch in _reads(stream, share):
-            cells, present, beyond = placer(batch)
-            if share.parts == 1:  # the first pass sees every row, later ones see some of them again
-                rows, outside = rows + len(batch), outside + beyond
-                missing += len(batch) - len(cells)
-            if reservoir is None:
-                np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
-            else:
-                entities = fixed_width(batch.column(stream.domain.ndim), np.uint64)
-                reservoir.add(entities if present is None else entities[present], cells)
-            advance(len(batch))
-        if reservoir is not None:
-            kept = reservoir.kept()
+    bounded = None if limit is None else Entities(limit, source)
+    rows = missing = outside = 0
+    for batch in stream:
+        cells, present, beyond = placer(batch)
+        rows, missing, outside = rows + len(batch), missing + len(batch) - len(cells), outside + beyond
+        if bounded is None:
+            np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
+        else:
+            entities = fixed_width(batch.column(stream.domain.ndim), np.uint64)
+            bounded.add(entities if present is None else entities[present], cells)
+        advance(len(batch))
+    if bounded is not None:
+        for kept in bounded.kept():
             np.add.at(tally, kept[kept >= 0], 1)
-            cut, entities_cut = cut + reservoir.cut, entities_cut + reservoir.entities_cut
-            records += len(kept) + reservoir.cut
-            shares.extend(reservoir.left)
-    if limit is not None and records != rows - missing:
-        raise InvalidInput(
-            "The data changed between two passes over it, or can be read only once. Nothing was counted. "
-            "There are too many entities for one pass: save the data to a file and count the file."
-        )
     return tally, CountReport(
         rows=rows,
         without_coordinates=missing,
         outside=outside,
-        cut=None if limit is None else cut,
-        entities_cut=None if limit is None else entities_cut,
+        cut=None if bounded is None else bounded.cut,
+        entities_cut=None if bounded is None else bounded.entities_cut,
     )
-
-
-def _reads(stream: Stream, share: Share) -> Iterator[Any]:
-    """The batches of a share; when the engine fails, its words are not passed on."""
-    batches = stream.batches(share)
-    while True:
-        batch = hushed("The records could not be read", lambda: next(batches, None))
-        if batch is None:
-            return
-        yield batch
 
 
 def relation_of(frame: Frame, columns: Columns) -> Any:
     """The needed columns as a DuckDB relation; those of an eager frame are handed over through Arrow.
 
-    A lazy frame of another engine is collected, the needed columns only: choosing records by entity may take
-    several passes, and no expression for it is common to all engines.
+    A lazy frame of another engine is collected, the needed columns only: no expression that chooses records by entity
+    is common to all engines.
     """
     import narwhals as nw
 

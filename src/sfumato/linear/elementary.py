@@ -12,6 +12,8 @@ from sfumato.linear.pairs import PairTypes
 class Identity(Operator):
     """The counts themselves."""
 
+    fraction_bits = 0
+
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n
 
@@ -19,7 +21,7 @@ class Identity(Operator):
         """x."""
         return x
 
-    transpose = pinv = pinv_transpose = forward  # type: ignore[assignment]
+    transpose = pinv = pinv_transpose = inverse_fixed_point = forward  # type: ignore[assignment]
 
     def column_norms(self) -> Array:
         """All ones."""

@@ -32,8 +32,13 @@ class Haar(Operator):
 
     @property
     def levels(self) -> int:
-        """How often the line is halved: the inverse is a multiple of 2^-levels."""
+        """How often the line is halved."""
         return len(self._sizes) - 1
+
+    @property
+    def fraction_bits(self) -> int:
+        """The inverse is a multiple of 2^-fraction_bits."""
+        return self.levels
 
     def forward(self, x: Array) -> Array:
         """Sums and differences, finest level first, then put in order."""
@@ -53,7 +58,7 @@ class Haar(Operator):
         return self._descend(y, lambda s, d: (0.5 * (s + d), 0.5 * (s - d)))
 
     def inverse_fixed_point(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
-        """2^levels · A⁻¹·y, exactly, in integers: every halving meets an even number."""
+        """2^fraction_bits · A⁻¹·y, exactly, in integers: every halving meets an even number."""
         return self._descend(y << self.levels, lambda s, d: ((s + d) >> 1, (s - d) >> 1))
 
     def pinv_transpose(self, q: Array) -> Array:

@@ -27,19 +27,28 @@ def nested_blocks(n: int, branching: int, *, root: bool = True) -> tuple[int, ..
 
 
 class Hierarchy(Operator):
-    """Counts of nested blocks, the coarsest level first; the last block of a level may be cut short by the end of the
-    line.
+    """Weighted counts of nested blocks, the coarsest level first; the end of the line may cut the last block short.
+
+    Row r is the count of a block times the weight of its level, a whole number: under one scale of noise a level with
+    twice the weight is twice as accurate, and costs twice as much sensitivity.
 
     The pseudo-inverse is the exact least-squares solution in O(n): upwards every node takes the best combination of
     its own value and the sum of its children's, downwards every child takes its share of what its parent knows
-    better. Hay, Rastogi, Miklau, Suciu (VLDB 2010), here for unequal branching and any length.
+    better. Hay, Rastogi, Miklau, Suciu (VLDB 2010), here for unequal branching, any weights and any length.
     """
 
-    def __init__(self, n: int, blocks: Sequence[int]) -> None:
+    fraction_bits = 14
+
+    def __init__(self, n: int, blocks: Sequence[int], weights: Sequence[int] | None = None) -> None:
         self.blocks = tuple(int(b) for b in blocks)
         if not self.blocks or self.blocks[-1] != 1 or any(a <= b or a % b for a, b in pairwise(self.blocks)):
             raise InvalidInput(
                 f"blocks={self.blocks} must fall from the largest to 1, each a multiple of the next one."
+            )
+        self.weights = tuple(int(k) for k in weights) if weights is not None else (1,) * len(self.blocks)
+        if len(self.weights) != len(self.blocks) or min(self.weights) < 1:
+            raise InvalidInput(
+                f"weights={self.weights} must be whole numbers from 1 on, one for each of {self.blocks}."
             )
         self.cols = n
         self._sizes = [-(-n // block) for block in self.blocks]
@@ -47,15 +56,15 @@ class Hierarchy(Operator):
         self.rows = sum(self._sizes)
 
     def forward(self, x: Array) -> Array:
-        """Sums over the blocks of every level."""
+        """Weighted sums over the blocks of every level."""
         levels = [x]
         for ratio in reversed(self._ratios):
             levels.append(_sum_groups(levels[-1], ratio))
-        return np.concatenate(levels[::-1], axis=-1)
+        return np.concatenate([k * level for k, level in zip(self.weights, levels[::-1], strict=True)], axis=-1)
 
     def transpose(self, y: Array) -> Array:
-        """Every cell receives the values of the blocks that hold it."""
-        levels = self._split(y)
+        """Every cell receives the weighted values of the blocks that hold it."""
+        levels = [k * level for k, level in zip(self.weights, self._split(y), strict=True)]
         total = levels[0]
         for ratio, level in zip(self._ratios, levels[1:], strict=True):
             total = _spread(total, ratio, level.shape[-1]) + level
@@ -65,40 +74,64 @@ class Hierarchy(Operator):
         return np.split(y, np.cumsum(self._sizes)[:-1], axis=-1)
 
     @cached_property
-    def _weights(self) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+    def _passes(self) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[NDArray[np.float64]]]:
         """(own, share, variance) of every level but the finest for the first two, of every level for the last.
 
         The weight of a node's own value on the way up, a child's share of the remainder on the way down, and the
         variance of a node's estimate from what lies below it, all for noise of variance one.
         """
-        variance = [np.ones(self._sizes[-1])]
+        alone = [1.0 / k**2 for k in self.weights]
+        variance = [np.full(self._sizes[-1], alone[-1])]
         own: list[NDArray[np.float64]] = []
         share: list[NDArray[np.float64]] = []
-        for ratio in reversed(self._ratios):
+        for ratio, level in zip(reversed(self._ratios), alone[-2::-1], strict=True):
             below = _sum_groups(variance[-1], ratio)
             share.append(variance[-1] / _spread(below, ratio, len(variance[-1])))
-            own.append(below / (below + 1))
-            variance.append(own[-1])  # 1·V / (1 + V): the same expression
+            own.append(below / (below + level))
+            variance.append(own[-1] * level)
         return own[::-1], share[::-1], variance[::-1]
 
     def pinv(self, y: Array) -> Array:
         """Least squares: up, then down."""
-        own, share, _ = self._weights
-        best = [self._split(y)[-1]]
+        own, share, _ = self._passes
+        values = [level / k for k, level in zip(self.weights, self._split(y), strict=True)]
+        best = [values[-1]]
         sums: list[Array] = []
         for depth in range(len(self._ratios) - 1, -1, -1):
             sums.append(_sum_groups(best[-1], self._ratios[depth]))
-            best.append(own[depth] * self._split(y)[depth] + (1 - own[depth]) * sums[-1])
+            best.append(sums[-1] + own[depth] * (values[depth] - sums[-1]))
         best, sums = best[::-1], sums[::-1]
         value = best[0]
         for depth, ratio in enumerate(self._ratios):
-            size = self._sizes[depth + 1]
-            value = best[depth + 1] + share[depth] * _spread(value - sums[depth], ratio, size)
+            value = best[depth + 1] + share[depth] * _spread(value - sums[depth], ratio, self._sizes[depth + 1])
         return np.asarray(value, dtype=np.float64)
+
+    def inverse_fixed_point(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
+        """2^fraction_bits · A⁺·y, nearly, in integers, and *exactly* equivariant: A·z added to y adds 2^bits·z.
+
+        The two passes of `pinv` with coefficients rounded to 14 bits. Every product is rounded down, and every one is
+        of a difference (a node's own value minus the sum of its children, what a parent knows better) that does not
+        change when an integer z is added to the cells; so neither does the rounding. Nothing about a remainder of z
+        can leak.
+        """
+        bits = self.fraction_bits
+        own, share = ([np.rint(np.ldexp(level, bits)).astype(np.int64) for level in part] for part in self._passes[:2])
+        values = [(level << bits) // k for k, level in zip(self.weights, self._split(y), strict=True)]
+        best = [values[-1]]
+        sums: list[Array] = []
+        for depth in range(len(self._ratios) - 1, -1, -1):
+            sums.append(_sum_groups(best[-1], self._ratios[depth]))
+            best.append(sums[-1] + ((own[depth] * (values[depth] - sums[-1])) >> bits))
+        best, sums = best[::-1], sums[::-1]
+        value = best[0]
+        for depth, ratio in enumerate(self._ratios):
+            extra = _spread(value - sums[depth], ratio, self._sizes[depth + 1])
+            value = best[depth + 1] + ((share[depth] * extra) >> bits)
+        return value
 
     def pinv_transpose(self, q: Array) -> Array:
         """The adjoint of the two passes, in reverse."""
-        own, share, _ = self._weights
+        own, share, _ = self._passes
         felt = np.asarray(q, dtype=np.float64)
         levels: list[Array] = []
         for depth in range(len(self._ratios) - 1, -1, -1):
@@ -112,7 +145,7 @@ class Hierarchy(Operator):
                 (1 - own[depth]) * levels[depth], ratio, self._sizes[depth + 1]
             )
             levels[depth] = own[depth] * levels[depth]
-        return np.concatenate(levels, axis=-1)
+        return np.concatenate([level / k for k, level in zip(self.weights, levels, strict=True)], axis=-1)
 
     def inverse_range_moments(
         self, low: NDArray[np.float64], high: NDArray[np.float64]
@@ -124,7 +157,7 @@ class Hierarchy(Operator):
         other shares at its ends. The fourth moment would need every coefficient; there are many and none dominates,
         so it is put at a seventh of the squared second moment, which errs to the wide side.
         """
-        share, variance = self._weights[1], self._weights[2]
+        share, variance = self._passes[1], self._passes[2]
         ends = [low, high]
         second = np.zeros(len(low))
         for depth in range(len(self._ratios) - 1, -1, -1):
@@ -160,19 +193,21 @@ class Hierarchy(Operator):
 
     def column_norms(self) -> Array:
         """Every cell lies in one block of every level."""
-        return np.full(self.cols, len(self.blocks), dtype=np.int64)
+        return np.full(self.cols, sum(self.weights), dtype=np.int64)
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """Two cells share the blocks from the coarsest level down to the one where they part."""
-        depth = len(self.blocks)
         if offset is None:
-            # One pair for every level at which cells can part, beginning with those that share nothing.
-            firsts = [0, *(b for b in self.blocks[::-1] if b < self.cols)]
-            shared = np.array([sum(cell < block for block in self.blocks) for cell in firsts])
+            # One pair for every level at which cells can part, beginning with a cell and itself.
+            u = np.zeros(1 + len(self.blocks), dtype=np.int64)
+            v = np.array([0, *(b if b < self.cols else 0 for b in self.blocks)])
         else:
             u = np.arange(max(0, -offset), self.cols - max(0, offset))
-            shared = sum((u // b == (u + offset) // b).astype(np.int64) for b in self.blocks) + 0 * u
-        return PairTypes.of([(1, 1), (1, 0), (0, 1)], np.stack([shared, depth - shared, depth - shared], axis=-1))
+            v = u + offset
+        together = np.stack([u // b == v // b for b in self.blocks], axis=-1).astype(np.int64)
+        values = [pair for k in self.weights for pair in ((k, k), (k, 0), (0, k))]
+        counts = np.stack([together, 1 - together, 1 - together], axis=-1).reshape(len(u), -1)
+        return PairTypes.of(values, counts)
 
 
 def _sum_groups(values: Array, ratio: int) -> Array:

@@ -1,24 +1,24 @@
-"""Edge strategies on lines and grids: noise lives on the edges between neighbouring cells, the counts receive its
-divergence.
+"""Edge strategies on lines and grids: noise lives on the edges between neighbouring cells, counts get its divergence.
 
 Promise: ε-private under any policy of moves on a grid, for one record. Let D_i be the divergence of the edges along
-axis i. The mechanism reports `x + Σ_i D_i·B_i⁻¹·η_i`, where B_i is a strategy over the edges of axis i: the identity,
-or Haar wavelets along the other axes on every hyperplane of edges. A move by the offset o is the divergence of a walk
-of |o_i| unit edges along each axis i, an integer vector z; c = B·z is an integer vector whose norm is at most `Σ_i
-|o_i|·w_i`, w_i being the largest column norm of B_i. With rates `ε / (w_i · max ‖o‖₁)` it costs at most ε. B⁻¹ has
-dyadic entries and is applied in fixed point, so B⁻¹·(η + B·z) = B⁻¹·η + z holds to the last bit: the fractions that
-the counts receive are those of the noise alone, and no remainder leaks.
+axis i. The mechanism reports `x + Σ_i D_i·f(η_i)`, where f estimates edge values from noise on a strategy B_i over the
+edges of axis i: the identity, Haar wavelets or weighted nested blocks along the other axes, on every hyperplane of
+edges. A move by the offset o is the divergence of a walk of |o_i| unit edges along each axis i, an integer vector z;
+c = B·z is an integer vector whose norm is at most `Σ_i |o_i|·w_i`, w_i being the largest column norm of B_i. With
+rates `ε / (w_i · max ‖o‖₁)` it costs at most ε. The estimator works in fixed point and satisfies
+`f(η + B·z) = f(η) + z` to the last bit: the fractions that the counts receive are those of the noise alone, and no
+remainder leaks.
 
 A record that appears in a cell that is joined to ⊥ is a unit vector: those cells receive noise of their own, of rate ε.
 
-A range pays for its boundary instead of its area. Haney, Machanavajjhala, Ding (VLDB 2015), Theorems 4.1, 5.2 and
-5.4. The noisy values of the edges themselves would not be private on a grid, which has cycles; they are never formed.
+A range pays for its boundary instead of its area. Haney, Machanavajjhala, Ding (VLDB 2015), Theorems 4.1, 5.2 and 5.4.
+The noisy values of the edges themselves would not be private on a grid, which has cycles; they are never formed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,18 +26,20 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.errors import InvalidInput
-from sfumato.linear import Difference, Haar, Identity, Kronecker, Operator, PseudoInverse, Selection
+from sfumato.linear import Difference, Haar, Hierarchy, Identity, Kronecker, Operator, PseudoInverse, Selection
 from sfumato.mechanism.base import Floats, Integers, Mechanism, settle
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.policy import Complete, Stencil
+
+Invertible = Identity | Haar | Hierarchy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EdgeMechanism(Mechanism):
     """Noise on the edges along grid lines, and on the cells that are joined to ⊥."""
 
-    along: Callable[[int], Identity | Haar]
+    across: tuple[Invertible, ...]
 
     def __post_init__(self) -> None:
         if not self.policy.structured:
@@ -56,9 +58,9 @@ class EdgeMechanism(Mechanism):
             return moves.longest
         return sum(n - 1 for n in self.policy.domain.shape) if isinstance(moves, Complete) else 0
 
-    def _across(self, axis: int) -> list[Identity | Haar | None]:
-        """The strategy along every other axis, for the edges of one."""
-        return [None if i == axis else self.along(n) for i, n in enumerate(self.policy.domain.shape)]
+    def _others(self, axis: int) -> list[tuple[int, Invertible]]:
+        """The strategies along the other axes, for the edges of one."""
+        return [(i, strategy) for i, strategy in enumerate(self.across) if i != axis]
 
     @cached_property
     def _axes(self) -> list[int]:
@@ -67,7 +69,7 @@ class EdgeMechanism(Mechanism):
 
     def _weight(self, axis: int) -> int:
         """The largest column norm of B along one axis."""
-        return math.prod(int(f.column_norms().max()) for f in self._across(axis) if f is not None)
+        return math.prod(int(strategy.column_norms().max()) for _, strategy in self._others(axis))
 
     @cached_property
     def model(self) -> NoiseModel:
@@ -75,9 +77,8 @@ class EdgeMechanism(Mechanism):
         shape = self.policy.domain.shape
         blocks = []
         for axis in self._axes:
-            factors: list[Operator] = [
-                Difference(shape[axis]) if f is None else PseudoInverse(f) for f in self._across(axis)
-            ]
+            factors: list[Operator] = [PseudoInverse(strategy) for strategy in self.across]
+            factors[axis] = Difference(shape[axis])
             blocks.append(
                 Block(Kronecker(factors), DiscreteLaplace(self.epsilon / (self._longest * self._weight(axis))))
             )
@@ -104,7 +105,7 @@ class EdgeMechanism(Mechanism):
     @cached_property
     def _fraction_bits(self) -> int:
         """How many binary digits the noise has behind the point."""
-        bits = [sum(f.levels for f in self._across(axis) if isinstance(f, Haar)) for axis in self._axes]
+        bits = [sum(strategy.fraction_bits for _, strategy in self._others(axis)) for axis in self._axes]
         return max(bits, default=0)
 
     def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
@@ -112,13 +113,12 @@ class EdgeMechanism(Mechanism):
         shape, bits = self.policy.domain.shape, self._fraction_bits
         field = np.zeros(shape, dtype=np.int64)
         for axis, eta in zip(self._axes, noise, strict=False):
-            across = self._across(axis)
-            flow = eta.reshape([n - (i == axis) for i, n in enumerate(shape)])
+            others = dict(self._others(axis))
+            flow = eta.reshape([others[i].rows if i in others else n - 1 for i, n in enumerate(shape)])
             used = 0
-            for i, strategy in enumerate(across):
-                if isinstance(strategy, Haar):
-                    flow = np.moveaxis(strategy.inverse_fixed_point(np.moveaxis(flow, i, -1)), -1, i)
-                    used += strategy.levels
+            for i, strategy in others.items():
+                flow = np.moveaxis(strategy.inverse_fixed_point(np.moveaxis(flow, i, -1)), -1, i)
+                used += strategy.fraction_bits
             if bits != used:
                 flow = flow << (bits - used)
             before = (slice(None),) * axis

@@ -167,12 +167,12 @@ class NoiseModel:
                 factors = _factors(estimator)
                 if self.centred and not all(_is_identity(factor) for factor in factors):
                     return None
-                terms = [factor.range_terms(low[:, i], high[:, i]) for i, factor in enumerate(factors)]
-                if any(t is None for t in terms):
-                    return None
                 weights, counts = np.ones((len(low), 1)), np.ones((len(low), 1))
-                for term in terms:
-                    coefficient, often = (np.broadcast_to(a, np.shape(term[0])) for a in term)  # type: ignore[index, union-attr]
+                for i, factor in enumerate(factors):
+                    terms = factor.range_terms(low[:, i], high[:, i])
+                    if terms is None:
+                        return None
+                    coefficient, often = terms[0], np.broadcast_to(terms[1], terms[0].shape)
                     weights = (weights[:, :, None] * coefficient[:, None, :]).reshape(len(low), -1)
                     counts = (counts[:, :, None] * often[:, None, :]).reshape(len(low), -1)
                 if self.centred:

@@ -11,8 +11,10 @@ from sfumato.linear import Haar, Identity
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import EdgeMechanism
 from sfumato.mechanism.graph_edges import GraphEdgeMechanism
-from sfumato.mechanism.strategies import haar, hierarchy, identity, no_options, prefix
+from sfumato.mechanism.strategies import blocked, haar, hierarchy, identity, no_options, prefix
+from sfumato.mechanism.tuning import best_hierarchy
 from sfumato.policy import Policy
+from sfumato.workload import AxisQueries, ProductQueries, Workload
 
 Builder = Callable[..., Mechanism]
 
@@ -21,16 +23,30 @@ def edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """Noise on the policy's edges; on grids, along the grid lines."""
     no_options("edges", options)
     if policy.structured:
-        return EdgeMechanism(name="edges", policy=policy, epsilon=epsilon, along=Identity)
+        across = tuple(Identity(n) for n in policy.domain.shape)
+        return EdgeMechanism(name="edges", policy=policy, epsilon=epsilon, across=across)
     return GraphEdgeMechanism(name="edges", policy=policy, epsilon=epsilon)
 
 
 def edge_haar(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """Noise on Haar coefficients of the edges along every grid line."""
     no_options("edge-haar", options)
+    _require_grid(policy, "edge-haar")
+    across = tuple(Haar(n) for n in policy.domain.shape)
+    return EdgeMechanism(name="edge-haar", policy=policy, epsilon=epsilon, across=across)
+
+
+def edge_hierarchy(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """Noise on weighted nested blocks of the edges along every grid line; `blocks` and `weights` as for `hierarchy`."""
+    _require_grid(policy, "edge-hierarchy")
+    across, chosen = blocked(policy.domain.shape, options, total_known=False)
+    no_options("edge-hierarchy", options)
+    return EdgeMechanism(name="edge-hierarchy", policy=policy, epsilon=epsilon, options=chosen, across=across)
+
+
+def _require_grid(policy: Policy, name: str) -> None:
     if policy.domain.ndim < 2:
-        raise InvalidInput("mechanism='edge-haar' is for grids; on a line use mechanism='edges'.")
-    return EdgeMechanism(name="edge-haar", policy=policy, epsilon=epsilon, along=Haar)
+        raise InvalidInput(f"mechanism={name!r} is for grids; on a line use mechanism='edges'.")
 
 
 _BUILDERS: dict[str, Builder] = {
@@ -40,6 +56,7 @@ _BUILDERS: dict[str, Builder] = {
     "hierarchy": hierarchy,
     "edges": edges,
     "edge-haar": edge_haar,
+    "edge-hierarchy": edge_hierarchy,
 }
 
 
@@ -63,13 +80,14 @@ def mechanism_from_spec(spec: dict[str, Any], policy: Policy) -> Mechanism:
         raise FileFormatError("the description of the mechanism is damaged, or from a newer version.") from error
 
 
-def variants(policy: Policy) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every mechanism with every setting that a plan tries."""
+def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every mechanism with every setting that a plan tries for a workload."""
+    kind = workload.kind if isinstance(workload, ProductQueries) else AxisQueries.RANGES
     for name in _BUILDERS:
-        if name == "hierarchy":
-            roots = (True, False) if not policy.total_is_public else (False,)
-            for branching in (2, 4, 8, 16, 32):
-                yield from ((name, {"branching": branching, "root": root}) for root in roots)
+        if name in ("hierarchy", "edge-hierarchy"):
+            known = policy.total_is_public and policy.domain.ndim == 1
+            tuned = [best_hierarchy(n, kind, known) for n in policy.domain.shape]
+            yield name, {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
         elif name == "prefix":
             if not policy.total_is_public:  # else it is the same as `edges`
                 yield from ((name, {"reverse": reverse}) for reverse in (False, True))

@@ -7,11 +7,13 @@ from typing import Any
 
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
-from sfumato.linear import Haar, Hierarchy, Identity, Operator, Prefix, nested_blocks
+from sfumato.linear import Haar, Hierarchy, Identity, Prefix, nested_blocks
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import EdgeMechanism
+from sfumato.mechanism.tuning import best_hierarchy
 from sfumato.mechanism.vertex import VertexMechanism
 from sfumato.policy import Policy
+from sfumato.workload import AxisQueries
 
 
 def identity(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
@@ -29,23 +31,54 @@ def haar(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
 
 
 def hierarchy(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
-    """Noise on the counts of nested blocks, `branching` of them in the next larger one, made consistent by least
-    squares.
+    """Noise on the weighted counts of nested blocks along every axis, made consistent by least squares.
+
+    `blocks` are their lengths, from the largest to 1, and `weights` the accuracy of each level relative to the others,
+    in whole numbers; one list, or one for each axis. Without them, `branching` (and `root`, whether the coarsest
+    level is one block over everything) gives equal weights; without any option they are tuned for ranges.
     """
-    branching = positive_int(options.pop("branching", 16), "branching")
-    root = options.pop("root", not policy.total_is_public)
-    no_options("hierarchy", options)
-    if branching < 2:
-        raise InvalidInput(f"branching={branching} must be at least 2.")
-    if not isinstance(root, bool):
-        raise InvalidInput(
-            f"root={root!r} must be True or False: whether the coarsest level is one block over everything."
-        )
-    factors: tuple[Operator, ...] = tuple(
-        Hierarchy(n, nested_blocks(n, branching, root=root)) for n in policy.domain.shape
-    )
-    chosen = {"branching": branching, "root": root}
+    shape = policy.domain.shape
+    if "branching" in options or "root" in options:
+        branching = positive_int(options.pop("branching", 16), "branching")
+        root = options.pop("root", not policy.total_is_public)
+        no_options("hierarchy", options)
+        if branching < 2:
+            raise InvalidInput(f"branching={branching} must be at least 2.")
+        if not isinstance(root, bool):
+            raise InvalidInput(f"root={root!r} must be True or False: whether the coarsest level is one block.")
+        factors = tuple(Hierarchy(n, nested_blocks(n, branching, root=root)) for n in shape)
+        chosen: dict[str, Any] = {"branching": branching, "root": root}
+    else:
+        factors, chosen = blocked(shape, options, total_known=policy.total_is_public and len(shape) == 1)
+        no_options("hierarchy", options)
     return VertexMechanism(name="hierarchy", policy=policy, epsilon=epsilon, options=chosen, factors=factors)
+
+
+def blocked(
+    shape: tuple[int, ...], options: dict[str, Any], *, total_known: bool
+) -> tuple[tuple[Hierarchy, ...], dict[str, Any]]:
+    """(one hierarchy for every axis, the options that name them), from given or tuned blocks and weights."""
+    tuned = [best_hierarchy(n, AxisQueries.RANGES, total_known) for n in shape]
+    blocks = _each_axis(options.pop("blocks", None), [b for b, _ in tuned], "blocks")
+    weights = _each_axis(
+        options.pop("weights", None),
+        [w if b == t else (1,) * len(b) for b, (t, w) in zip(blocks, tuned, strict=True)],
+        "weights",
+    )
+    factors = tuple(Hierarchy(n, b, w) for n, b, w in zip(shape, blocks, weights, strict=True))
+    return factors, {"blocks": [list(b) for b in blocks], "weights": [list(w) for w in weights]}
+
+
+def _each_axis(given: Any, default: list[tuple[int, ...]], name: str) -> list[tuple[int, ...]]:
+    """One list of whole numbers for every axis."""
+    if given is None:
+        return default
+    lists = list(given) if isinstance(given, (list, tuple)) else []
+    if lists and not isinstance(lists[0], (list, tuple)):
+        lists = [lists] * len(default)
+    if len(lists) != len(default) or not all(isinstance(axis, (list, tuple)) for axis in lists):
+        raise InvalidInput(f"{name}={given!r} must be a list of whole numbers, or one such list for each axis.")
+    return [tuple(positive_int(k, name) for k in axis) for axis in lists]
 
 
 def prefix(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
@@ -62,7 +95,7 @@ def prefix(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     if not isinstance(reverse, bool):
         raise InvalidInput(f"reverse={reverse!r} must be True or False.")
     if policy.total_is_public and policy.structured:
-        return EdgeMechanism(name="prefix", policy=policy, epsilon=epsilon, along=Identity)
+        return EdgeMechanism(name="prefix", policy=policy, epsilon=epsilon, across=(Identity(policy.domain.size),))
     factors = (Prefix(policy.domain.size, reverse=reverse),)
     return VertexMechanism(name="prefix", policy=policy, epsilon=epsilon, options={"reverse": reverse}, factors=factors)
 

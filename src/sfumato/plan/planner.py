@@ -36,7 +36,7 @@ def plan(
     budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
     weighed: list[tuple[float, Mechanism]] = []
     others: list[Alternative] = []
-    for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy):
+    for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
         try:
             built = build(name, policy, share, **chosen)
             error = built.model.expected_error(workload, policy.domain)
@@ -74,7 +74,7 @@ def epsilon_for(
     target = float(positive_fraction(error, "error"))
     _, _, count = _checked(policy, workload, 1, mechanism, max_per_entity, options)
     found: list[Fraction] = []
-    for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy):
+    for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
         try:
             built = build(name, policy, Fraction(1), **chosen)
             terms = built.model.error_terms(workload, policy.domain)

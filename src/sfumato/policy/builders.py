@@ -72,7 +72,7 @@ def within(
         raise InvalidInput(f"metric={metric!r} is not one of {', '.join(map(repr, _NORMS))}.")
     sides = np.array([axis.high - axis.low for axis in domain.intervals])
     widest = float(_NORMS[metric](sides))
-    if exact > widest:
+    if exact > positive_fraction(widest, "bounds"):  # both as the decimals that print them
         raise InvalidInput(
             f"delta={delta!r} exceeds the largest distance in the domain, {widest:.6g}: every move is hidden, which is "
             "sf.bounded(domain). Use that, or a smaller delta."

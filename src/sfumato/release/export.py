@@ -1,7 +1,8 @@
 """A release for other tools: a plain table (Parquet, CSV), or rectangles on a map (GeoJSON).
 
-These files can be read anywhere and cannot be read back as a release: of the guarantee they carry its words alone. Every cell
-is written, the empty and the negative ones too; leaving out what looks empty would bias every sum that a reader makes.
+These files can be read anywhere and cannot be read back as a release: of the guarantee they carry its words alone.
+Every cell is written, the empty and the negative ones too; leaving out what looks empty would bias every sum that a
+reader makes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LARGEST_GEOJSON = 1_000_000
 
 
 def to_parquet(release: Release, path: str | Path) -> Path:
-    """One row a cell: bounds or label along every axis, `count`, `stderr`. The guarantee's words are in the metadata."""
+    """One row a cell: bounds or label along every axis, `count`, `stderr`; the guarantee in words in the metadata."""
     import pyarrow.parquet as pq
 
     table = table_of(release)
@@ -49,8 +50,8 @@ def to_geojson(release: Release, path: str | Path) -> Path:
     domain = release.domain
     if domain.ndim != 2 or not domain.is_spatial:
         raise InvalidInput(
-            f"GeoJSON needs a grid of two interval axes; this release has the axes {', '.join(map(repr, domain.names))}. "
-            "Nothing was written. Use to_parquet or to_csv."
+            "GeoJSON needs a grid of two interval axes; this release has the axes "
+            f"{', '.join(map(repr, domain.names))}. Nothing was written. Use to_parquet or to_csv."
         )
     if domain.size > LARGEST_GEOJSON:
         raise TooLarge(

@@ -1,13 +1,13 @@
 """A release as one file: Parquet that any tool opens, with the description in its metadata.
 
-The table has one row a cell, in C order, and one column, `count`. The metadata entry `sfumato` is canonical JSON with the
-guarantee, the mechanism and where the release came from: all that is needed to answer with errors, and nothing else. No
-secret, no number of input rows, no digest of input. docs/file-format.md is the specification.
+The table has one row a cell, in C order, and one column, `count`. The metadata entry `sfumato` is canonical JSON with
+the guarantee, the mechanism and where the release came from: all that is needed to answer with errors, and nothing
+else. No secret, no number of input rows, no digest of input. docs/file-format.md is the specification.
 
-A file is not trusted. Policies and mechanisms are built from closed lists by their own constructors, nothing is imported or
-unpickled, every field is checked, and a digest over description and counts finds damage. The digest is no signature: who can
-write the file can write a digest. What cannot be had by writing is a promise better than the noise: a file whose mechanism
-spends more than its guarantee says is refused.
+A file is not trusted. Policies and mechanisms are built from closed lists by their own constructors, nothing is
+imported or unpickled, every field is checked, and a digest over description and counts finds damage. The digest is no
+signature: who can write the file can write a digest. What cannot be had by writing is a promise better than the
+noise: a file whose mechanism spends more than its guarantee says is refused.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _rebuilt(path: str | Path, description: dict[str, Any], size: int) -> tuple[
 
 
 def _digest(description: dict[str, Any], counts: NDArray[np.float64]) -> str:
-    """SHA-256 over the canonical description without the digest, a zero byte, and the counts as little-endian doubles."""
+    """SHA-256 over the canonical description (without digest), a zero byte, and the counts as little-endian doubles."""
     digest = hashlib.sha256(_canonical(description) + b"\0")
     digest.update(np.ascontiguousarray(counts, dtype="<f8").data)
     return digest.hexdigest()

@@ -1,31 +1,43 @@
-"""Intervals that hold: half-widths for sums of discrete Laplace noise, from one noise to millions.
+"""Intervals that hold: standard errors and half-widths of answers, from the mechanism's noise alone.
 
-Where many noises add up the sum is close to normal, and its kurtosis says how close: the quantile is taken from the
-family of sums of m Laplace variables with the same variance and kurtosis, which is exact at both ends (m = 1 and m =
-∞). Where a few noises dominate, the sum lives on a lattice and only some coverages can be had; its law is then
-computed whole, by the characteristic function on a lattice of the largest coefficient over RESOLUTION, and the
-half-width is the smallest that holds at least the confidence.
+Where a few noises dominate, the law of the answer is computed whole and the half-width is the smallest that holds at
+least the confidence. Where many add up, steps are too fine to matter and two cumulants say enough; answers in whole
+numbers then get a whole half-width, by the continuity correction. An interval depends on its own query alone, never on
+what else was asked.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
+from sfumato.linear import (
+    Difference,
+    Hierarchy,
+    Identity,
+    Incidence,
+    Kronecker,
+    Operator,
+    Prefix,
+    PseudoInverse,
+    Selection,
+)
+from sfumato.linear.operator import range_weights
 from sfumato.mechanism import NoiseModel
-from sfumato.noise import DiscreteLaplace
+from sfumato.release.laws import lattice_quantiles, smooth_quantile
 
 Floats = NDArray[np.float64]
 
-RESOLUTION = 48
-# A sum whose deviation is this many times its largest coefficient has steps too fine to matter (about one per cent of
-# coverage).
+# A sum whose deviation is this many times its largest coefficient has steps too fine to matter.
 SMOOTH = 10.0
-# So many different laws are computed whole; further ones are bounded by the smooth quantile and half a step.
-MOST_LAWS = 1024
+# Up to so many cells the coefficients of a range may be written out one by one where no structure lists them.
+FEW_CELLS = 4096
+# Ranges treated at a time: a list of their coefficients stays in tens of megabytes.
+CHUNK = 1 << 14
 
 
 def check_confidence(confidence: float) -> float:
@@ -37,110 +49,92 @@ def check_confidence(confidence: float) -> float:
 
 def range_margins(model: NoiseModel, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
     """(standard error, half-width) of the answers to many ranges in cell coordinates."""
-    variance, fourth = model.range_cumulants(low, high)
-    deviation = np.sqrt(variance)
-    margin = deviation * smooth_quantile(variance, fourth, confidence)
-    # No coefficient exceeds one: estimators average. Only answers with little noise can be rough.
-    rough = np.flatnonzero((deviation > 0) & (deviation < SMOOTH))
-    if len(rough) == 0:
-        return deviation, margin
-    groups = model.range_groups(low[rough], high[rough])
-    if groups is None:
-        margin[rough] += 0.5
-    else:
-        margin[rough] = _rough_margins(groups, margin[rough], deviation[rough], confidence)
+    deviation, margin = np.empty(len(low)), np.empty(len(low))
+    for part in _chunks(len(low), CHUNK):
+        deviation[part], margin[part] = _some_ranges(model, low[part], high[part], confidence)
     return deviation, margin
 
 
 def query_margins(model: NoiseModel, q: Floats, confidence: float) -> tuple[Floats, Floats]:
     """(standard error, half-width) of the answers to arbitrary linear queries, one row each."""
-    variance, fourth = model.query_cumulants(q)
+    coefficients = list(model.coefficients(q))
+    pairs = list(zip(coefficients, model.blocks, strict=True))
+    variance = sum((block.noise.variance * (c**2).sum(axis=-1) for c, block in pairs), np.zeros(len(q)))
+    fourth = sum((block.noise.fourth_cumulant * (c**4).sum(axis=-1) for c, block in pairs), np.zeros(len(q)))
+    size = np.abs(q).max(axis=-1, initial=0.0)
+    variance = np.where(variance > _rounding(model) * size**2, variance, 0.0)
     deviation = np.sqrt(variance)
     margin = deviation * smooth_quantile(variance, fourth, confidence)
-    coefficients = list(model.coefficients(q))
-    largest = np.max([np.abs(c).max(axis=-1, initial=0.0) for c in coefficients], axis=0)
+    largest = np.max([np.zeros(len(q)), *(np.abs(c).max(axis=-1, initial=0.0) for c in coefficients)], axis=0)
     rough = np.flatnonzero((deviation > 0) & (deviation < SMOOTH * largest))
     if len(rough):
-        groups = [
-            (c[rough], np.ones_like(c[rough]), block.noise) for c, block in zip(coefficients, model.blocks, strict=True)
-        ]
-        margin[rough] = _rough_margins(groups, margin[rough], deviation[rough], confidence)
+        groups = [(c[rough], np.ones((1, 1)), block.noise) for c, block in pairs]
+        margin[rough] = lattice_quantiles(groups, confidence)
     return deviation, margin
 
 
-def smooth_quantile(variance: Floats, fourth: Floats, confidence: float) -> Floats:
-    """How many standard deviations hold the confidence, given the first two even cumulants."""
-    safe = np.where(variance > 0, variance, 1.0)
-    excess = np.clip(np.where(variance > 0, fourth / safe**2, 0.0), 0.0, 3.0)
-    knots, quantiles = _laplace_sums(confidence)
-    return np.interp(excess, knots, quantiles)
+def _some_ranges(model: NoiseModel, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
+    variance, fourth = model.range_cumulants(low, high)
+    variance = np.where(variance > _rounding(model), variance, 0.0)
+    deviation = np.sqrt(variance)
+    quantile = smooth_quantile(variance, fourth, confidence)
+    if any(isinstance(f, PseudoInverse) and isinstance(f.strategy, Hierarchy) for f in _all_factors(model)):
+        # A hierarchy does not know its fourth cumulants. No coefficient exceeds one, which bounds them: the law lies
+        # between the normal one and that of the bound.
+        (block,) = model.blocks
+        second = variance / block.noise.variance
+        bound = block.noise.fourth_cumulant * np.minimum(second, second**2)
+        quantile = np.maximum(
+            smooth_quantile(variance, bound, confidence), smooth_quantile(variance, np.zeros_like(bound), confidence)
+        )
+    margin = deviation * quantile
+    whole = (low == np.floor(low)).all(axis=-1) & (high == np.floor(high)).all(axis=-1)
+    whole &= not model.centred and all(map(_keeps_integers, _all_factors(model)))
+    margin = np.where(whole, np.ceil(margin - 0.5), margin)
+    # No coefficient exceeds one, since estimators average: only answers with little noise can be rough.
+    rough = np.flatnonzero((deviation > 0) & (deviation < SMOOTH))
+    if len(rough):
+        margin[rough] = _rough_ranges(model, low[rough], high[rough], margin[rough], confidence)
+    return deviation, margin
 
 
-@lru_cache(maxsize=16)
-def _laplace_sums(confidence: float) -> tuple[Floats, Floats]:
-    """(excess kurtosis, quantile) of standardised sums of m Laplace variables: normal with a Gamma(m) variance."""
-    from scipy.special import erf, gammaincinv  # slow to import, and a plan needs no interval
-
-    knots = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0])
-    middle = (np.arange(20_000) + 0.5) / 20_000
-    quantiles = []
-    for excess in knots:
-        spread = np.ones(1) if excess == 0 else gammaincinv(3 / excess, middle) * excess / 3
-        root = np.sqrt(2 * np.maximum(spread, 1e-300))
-        low, high = 0.0, 64.0
-        for _ in range(60):  # bisection: the coverage rises with the width
-            t = 0.5 * (low + high)
-            low, high = (t, high) if erf(t / root).mean() < confidence else (low, t)
-        quantiles.append(high)
-    return knots, np.array(quantiles)
-
-
-def _rough_margins(
-    groups: list[tuple[Floats, Floats, DiscreteLaplace]], smooth: Floats, deviation: Floats, confidence: float
-) -> Floats:
-    """Half-widths from the whole law, one computation for every law that occurs."""
-    largest = np.max(
-        [np.where(counts > 0, np.abs(c), 0.0).max(axis=-1, initial=0.0) for c, counts, _ in groups], axis=0
-    )
-    step = largest / RESOLUTION
-    parts, remainder = [], np.zeros(len(step))
-    for c, counts, noise in groups:
-        size = np.where(counts > 0, np.abs(c), 0.0) / step[:, None]
-        multiple = np.rint(size)
-        remainder += noise.variance * (counts * (size - multiple) ** 2).sum(axis=-1)
-        often = np.zeros((len(step), RESOLUTION + 1))
-        np.add.at(often, (np.arange(len(step))[:, None], multiple.astype(np.int64)), counts)
-        often[:, 0] = 0
-        parts.append(often)
-    smear = np.sqrt(remainder)  # in steps: what the lattice is too coarse for
-    laws, which = np.unique(np.concatenate([*parts, np.round(smear, 3)[:, None]], axis=1), axis=0, return_inverse=True)
-    which = which.ravel()
-    margins = smooth + 0.5 * np.minimum(largest, 1.0)
-    fine = deviation >= SMOOTH * largest
-    margins[fine] = smooth[fine]
-    noises = [noise for _, _, noise in groups]
-    for i in np.unique(which[~fine])[:MOST_LAWS]:
-        law = np.split(laws[i, :-1], len(noises))
-        here = (which == i) & ~fine
-        margins[here] = step[here] * _lattice_quantile(law, noises, float(laws[i, -1]), confidence)
-    return margins
+def _rough_ranges(model: NoiseModel, low: Floats, high: Floats, smooth: Floats, confidence: float) -> Floats:
+    """Half-widths from the whole law, listed by structure or written out; else half a step is added."""
+    groups = model.range_groups(low, high)
+    if groups is not None:
+        return lattice_quantiles(groups, confidence)
+    listed = any(isinstance(block.estimator, Incidence) for block in model.blocks)  # has been written out already
+    size = int(np.prod(model.shape))
+    if size > FEW_CELLS and not listed:
+        return smooth + 0.5
+    margin = np.empty(len(low))
+    for part in _chunks(len(low), max(1, (1 << 21) // size)):
+        weights = [range_weights(n, low[part, i], high[part, i]) for i, n in enumerate(model.shape)]
+        q = reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), weights)
+        groups = [
+            (c, np.ones((1, 1)), block.noise) for c, block in zip(model.coefficients(q), model.blocks, strict=True)
+        ]
+        margin[part] = lattice_quantiles(groups, confidence)
+    return margin
 
 
-def _lattice_quantile(often: list[Floats], noises: list[DiscreteLaplace], smear: float, confidence: float) -> float:
-    """The smallest t with P[|S| ≤ t] ≥ confidence for S = Σ k·η over multiples k of the step, plus a little smear."""
-    multiples = np.arange(RESOLUTION + 1)
-    variance = sum(
-        float((count * multiples**2).sum()) * noise.variance for count, noise in zip(often, noises, strict=True)
-    )
-    reach = 16 * np.sqrt(variance + smear**2) + 4 * RESOLUTION
-    size = 1 << int(np.ceil(np.log2(2 * reach + 2)))
-    angle = 2 * np.pi * np.arange(size // 2 + 1) / size
-    log_law = -0.5 * (angle * smear) ** 2
-    for count, noise in zip(often, noises, strict=True):
-        for k in np.flatnonzero(count):
-            log_law = log_law + count[k] * np.log(noise.characteristic(k * angle))
-    mass = np.fft.irfft(np.exp(log_law), size)
-    held = np.cumsum(np.concatenate([mass[:1], 2 * mass[1 : size // 2]]))
-    t = int(np.searchsorted(held, confidence - 1e-9))
-    # Smear finer than the lattice moves an atom across its end: half of it would be lost.
-    return t + 3 * smear if smear < 0.5 else float(t)
+def _rounding(model: NoiseModel) -> float:
+    """Below this a variance is rounding: in a centred model that of the total is the difference of two large ones."""
+    if not model.centred:
+        return 0.0
+    return 1e-13 * float(np.prod(model.shape)) * max(block.noise.variance for block in model.blocks)
+
+
+def _keeps_integers(factor: Operator) -> bool:
+    if isinstance(factor, PseudoInverse):
+        return isinstance(factor.strategy, (Identity, Prefix))
+    return isinstance(factor, (Selection, Incidence, Difference, Identity))
+
+
+def _all_factors(model: NoiseModel) -> Iterator[Operator]:
+    for block in model.blocks:
+        yield from block.estimator.factors if isinstance(block.estimator, Kronecker) else (block.estimator,)
+
+
+def _chunks(count: int, step: int) -> Iterator[slice]:
+    yield from (slice(start, min(start + step, count)) for start in range(0, count, step))

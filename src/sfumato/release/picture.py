@@ -1,7 +1,7 @@
 """A release as a picture: a map, a curve with its band, or bars with their errors, and the guarantee in one line below.
 
-Drawing is post-processing and costs no privacy. matplotlib is imported when something is drawn, and only its figures: nothing
-global is touched, so a picture can be made in a server or a notebook alike.
+Drawing is post-processing and costs no privacy. matplotlib is imported when something is drawn, and only its figures:
+nothing global is touched, so a picture can be made in a server or a notebook alike.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def plot(
 ) -> Any:
     """Draw a release and return the matplotlib Figure; with a path, also write it (.png, .svg or .pdf).
 
-    Two axes give a map, with a second one of the standard error where that differs between cells; one interval gives a curve
-    with the band of its intervals; labels give bars. A release from seeded randomness says so in red.
+    Two axes give a map, with a second one of the standard error where that differs between cells; one interval gives
+    a curve with the band of its intervals; labels give bars. A release from seeded randomness says so in red.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -50,13 +50,13 @@ def plot(
     domain = release.domain
     if domain.ndim > 2:
         raise InvalidInput(
-            f"a picture has at most two axes; this release has {domain.ndim} ({', '.join(domain.names)}). Nothing was drawn. "
-            "Publish on fewer axes, or sum one out of release.counts and draw that yourself."
+            f"a picture has at most two axes; this release has {domain.ndim} ({', '.join(domain.names)}). "
+            "Nothing was drawn. Publish on fewer axes, or sum one out of release.counts and draw that yourself."
         )
-    figure = Figure(figsize=_size(release), layout="constrained", facecolor="white")
+    figure = Figure(figsize=_size(release), layout="compressed", facecolor="white")
     FigureCanvasAgg(figure)
     if domain.ndim == 2:
-        note = _draw_map(figure, release, confidence, colormap)
+        note = _draw_map(figure, release, colormap)
     elif isinstance(domain.axes[0], Labels):
         note = _draw_bars(figure, release, domain.axes[0], confidence)
     else:
@@ -70,46 +70,56 @@ def plot(
 
 def _size(release: Release) -> tuple[float, float]:
     axis, domain = release.domain.axes[0], release.domain
-    if domain.ndim == 2:
-        return (10.4, 5.2) if _error_varies(release) else (6.6, 5.6)
-    return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if isinstance(axis, Labels) else (8.4, 4.0)
+    if domain.ndim == 1:
+        return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if isinstance(axis, Labels) else (8.4, 4.0)
+    tall = 5.4 / _ratio(release) if _equal_units(release) else 4.6
+    return (11.6 if _error_varies(release) else 6.8), min(max(tall, 2.4), 8.0) + 1.2
+
+
+def _ratio(release: Release) -> float:
+    (left, right), (bottom, top) = map(_extent, release.domain.axes)
+    return (right - left) / (top - bottom)
+
+
+def _equal_units(release: Release) -> bool:
+    """Whether both axes are drawn to one scale: not where that would leave a ribbon."""
+    return release.domain.is_spatial and 0.25 <= _ratio(release) <= 4
 
 
 def _error_varies(release: Release) -> bool:
+    """Whether the error is worth a map of its own; at the border alone it is not."""
+    low, high = np.quantile(release.cells().stderr, [0.1, 0.9])
+    return bool(high > _SAME * low)
+
+
+def _draw_map(figure: Any, release: Release, colormap: str) -> str:
     errors = release.cells().stderr
-    return bool(errors.max() > _SAME * errors.min())
-
-
-def _draw_map(figure: Any, release: Release, confidence: float, colormap: str) -> str:
-    errors = release.cells(confidence=confidence).stderr
     varies = _error_varies(release)
     panels = figure.subplots(1, 2 if varies else 1, squeeze=False, sharex=True, sharey=True)[0]
-    top = float(np.quantile(release.counts, 0.998)) or float(release.counts.max())
-    _panel(figure, panels[0], release, release.counts, colormap, (0.0, max(top, 1.0)), _PER_CELL, "both")
+    top = max(float(np.quantile(release.counts, 0.998)), 1.0)  # a few peaks must not bleach the rest
+    _panel(figure, panels[0], release, release.counts, colormap, top, _PER_CELL)
     if varies:
-        _panel(figure, panels[1], release, errors, "cividis", (0.0, float(errors.max())), "standard error of a cell", "neither")
+        _panel(figure, panels[1], release, errors, "cividis", float(errors.max()), "standard error of a cell")
         panels[1].set_ylabel("")
         return ""
-    return f"standard error of a cell: ±{_number(float(np.sqrt((errors**2).mean())))}"
+    return f"standard error of a cell: ±{_number(float(np.median(errors)))}"
 
 
-def _panel(
-    figure: Any, ax: Any, release: Release, values: Any, colormap: str, limits: tuple[float, float], label: str, extend: str
-) -> None:
+def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, top: float, label: str) -> None:
     x, y = release.domain.axes
-    (left, right), (bottom, top) = _extent(x), _extent(y)
-    ratio = (right - left) / (top - bottom)
     image = ax.imshow(
         values.T,  # axis 0 is x and runs to the right
         origin="lower",
-        extent=(left, right, bottom, top),
-        aspect="equal" if 0.25 <= ratio <= 4 and release.domain.is_spatial else "auto",
+        extent=(*_extent(x), *_extent(y)),
+        aspect="equal" if _equal_units(release) else "auto",
         cmap=colormap,
-        vmin=limits[0],
-        vmax=limits[1],
+        vmin=0.0,
+        vmax=top,
         interpolation="antialiased",
     )
-    bar = figure.colorbar(image, ax=ax, extend=extend, shrink=0.86, aspect=26, pad=0.02)
+    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+    extend = beyond[bool(values.min() < 0), bool(values.max() > top)]
+    bar = figure.colorbar(image, ax=ax, extend=extend, fraction=0.05, aspect=28, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, colors=_SOFT, length=2)
     bar.set_label(label, size=9, color=_INK)
@@ -151,27 +161,33 @@ def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -
     ax.barh(at, release.counts, height=0.68, color=_ACCENT, alpha=0.82, linewidth=0)
     whisker = np.stack([release.counts - answer.low, answer.high - release.counts])
     ax.errorbar(
-        release.counts, at, xerr=whisker, fmt="none", ecolor=_INK, elinewidth=1.1, capsize=2.5, label=_interval(confidence)
+        release.counts,
+        at,
+        xerr=whisker,
+        fmt="none",
+        ecolor=_INK,
+        elinewidth=1.1,
+        capsize=2.5,
+        label=_interval(confidence),
     )
     ax.axvline(0, color=_SOFT, linewidth=0.6)
     ax.set_yticks(at, labels=[str(label) for label in axis.labels])
     ax.set_ylim(-0.7, axis.cells - 0.3)
-    ax.set_xlabel(_PER_CELL, size=9, color=_INK)
+    ax.set_xlabel("estimated records", size=9, color=_INK)
     return f"bars: estimates; whiskers: {_interval(confidence)}s"
 
 
 def _frame(figure: Any, release: Release, title: str | None, note: str) -> None:
     """The title above, the guarantee below; what is not private says so before anything else."""
-    width = int(figure.get_figwidth() * 15.5)
+    width = int(figure.get_figwidth() * 17)
     lines = textwrap.wrap(str(release.guarantee), width)
     figure.supxlabel("\n".join([note, *lines] if note else lines), x=0.015, ha="left", size=7.5, color=_SOFT)
+    if title:
+        figure.axes[0].set_title(title, loc="left", size=12, weight="bold", color=_INK, pad=10)
     if not release.private:
         figure.suptitle(
-            "NOT PRIVATE: seeded randomness, do not publish" + (f"\n{title}" if title else ""),
-            x=0.015, ha="left", size=12, weight="bold", color=_ALARM,
-        )  # fmt: skip
-    elif title:
-        figure.suptitle(title, x=0.015, ha="left", size=12, weight="bold", color=_INK)
+            "NOT PRIVATE: seeded randomness, do not publish", x=0.015, ha="left", size=14, weight="bold", color=_ALARM
+        )
 
 
 def _quiet(ax: Any) -> None:

@@ -1,0 +1,102 @@
+"""The best nested blocks and weights for the queries along one line, found in closed form.
+
+Nested blocks commute. Let Π_b be the projection onto vectors that are constant on blocks of length b, and let level ℓ
+of a hierarchy have blocks of length b_ℓ (b_0 = 1) and weight w_ℓ. Then `AᵀA = Σ w_ℓ²·b_ℓ·Π_ℓ`, and on what level ℓ
+sees and the next coarser one does not, its eigenvalue is `λ_ℓ = Σ_{j ≤ ℓ} w_j²·b_j`. The mean squared error over a
+workload with normalised Gram matrix G is therefore
+
+    Σ_ℓ (t_ℓ - t_{ℓ+1}) / λ_ℓ,     t_ℓ = tr(G·Π_ℓ),
+
+times the variance of the noise at sensitivity Σ w. Where the total is known, what it explains is taken off the last
+term. The weights that minimise it under Σ w = 1 follow from equal partial derivatives, by a fixed point that would be
+exact if the terms were apart. Lengths that the blocks do not divide are treated as if they did; the plan measures
+what is built.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.workload import AxisQueries
+
+# Weights are whole numbers that sum to about this: two digits are enough, since the error is flat around its minimum.
+RESOLUTION = 128
+MOST_LEVELS = 5
+
+Floats = NDArray[np.float64]
+
+
+@lru_cache(maxsize=256)
+def best_hierarchy(n: int, kind: AxisQueries, total_known: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(blocks, weights) from the coarsest level to single cells, with the least error on all queries of that kind."""
+    explained = {b: _explained(n, b, kind) for b in _lengths(n)}
+    known = _explained(n, n, kind) if total_known else 0.0
+    best: tuple[float, tuple[int, ...], Floats] = (float("inf"), (1,), np.ones(1))
+    for chains in _chains(n):
+        blocks = np.array(chains, dtype=np.float64)
+        terms = np.array([[explained[b] for b in chain] for chain in chains])
+        gaps = terms - np.concatenate([terms[:, 1:], np.full((len(chains), 1), known)], axis=1)
+        weights, errors = _best_weights(blocks, np.maximum(gaps, 0.0))
+        at = int(np.argmin(errors))
+        if errors[at] < best[0] * (1 - 1e-9):
+            best = (float(errors[at]), chains[at], weights[at])
+    whole = np.maximum(np.rint(best[2] * RESOLUTION), 1).astype(int)
+    return best[1][::-1], tuple(int(k) for k in whole[::-1])
+
+
+def _lengths(n: int) -> list[int]:
+    """Block lengths worth trying: products of two small branchings, and their powers."""
+    found = {1}
+    for branching in range(2, 41):
+        found |= {branching * other for other in range(1, 41)}
+        length = branching
+        while length < n:
+            found.add(length)
+            length *= branching
+    return sorted(length for length in found if length < n or length == 1)
+
+
+def _chains(n: int) -> list[list[tuple[int, ...]]]:
+    """Chains 1 = b_0 < b_1 < … in which each length divides the next, grouped by their number of levels."""
+    powers = [b for b in _lengths(n) if b > 1 and b & (b - 1) == 0]
+    found: set[tuple[int, ...]] = {(1,)}
+    for size in range(1, MOST_LEVELS):
+        found |= {(1, *chosen) for chosen in combinations(powers, size)}
+    for branching in range(2, 41):
+        found |= {(1, branching, branching * other) for other in range(2, 41) if branching * other < n}
+        chain = [1]
+        while chain[-1] * branching < n:
+            chain.append(chain[-1] * branching)
+            found.add(tuple(chain))
+    levels = sorted({len(chain) for chain in found})
+    return [sorted(chain for chain in found if len(chain) == size) for size in levels]
+
+
+def _explained(n: int, length: int, kind: AxisQueries) -> float:
+    """tr(G·Π) for blocks of one length: the mean over the queries of Σ over the blocks of overlap²/length."""
+    start = np.arange(0, n, length, dtype=np.float64)
+    b = np.minimum(length, n - start)
+    least, most = b * (b - 1) * (2 * b - 1) / 6, b**2 * (b - 1) - b * (b - 1) * (2 * b - 1) / 6
+    if kind is AxisQueries.CELLS:
+        overlap = b / n
+    elif kind is AxisQueries.PREFIXES:
+        overlap = (b**2 * (n - start) - most) / n
+    else:
+        a, c = start + 1, n - start
+        overlap = (b**2 * a * c + c * least - a * most - (b * (b - 1) / 2) ** 2) / kind.count(n)
+    return float((overlap / b).sum())
+
+
+def _best_weights(blocks: Floats, gaps: Floats) -> tuple[Floats, Floats]:
+    """For chains of equal length (rows): the weights that minimise Σ gaps/λ, and that error."""
+    weights = np.full(blocks.shape, 1.0 / blocks.shape[1])
+    for _ in range(60):
+        eigen = np.cumsum(weights**2 * blocks, axis=1)
+        pull = 2 * weights * blocks * np.cumsum((gaps / eigen**2)[:, ::-1], axis=1)[:, ::-1]
+        weights = weights * np.maximum(pull, 1e-300) ** (1 / 3)
+        weights = np.maximum(weights / weights.sum(axis=1, keepdims=True), 1e-9)
+    return weights, (gaps / np.cumsum(weights**2 * blocks, axis=1)).sum(axis=1) * weights.sum(axis=1) ** 2

@@ -1,0 +1,131 @@
+"""The laws of sums of discrete Laplace noise: how wide an interval must be to hold them.
+
+Two ways, each where it is right. Many noises add up to something close to normal, and the kurtosis says how close: the
+quantile is then taken from the family of sums of m Laplace variables with the same variance and kurtosis, which is
+exact at both ends (m = 1 and m = ∞). Few noises live on a lattice, where only some coverages can be had: their law is
+computed whole, by its characteristic function, and the quantile is the smallest that holds at least the confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.noise import DiscreteLaplace
+
+Floats = NDArray[np.float64]
+Group = tuple[Floats, Floats, DiscreteLaplace]
+
+# Coefficients that are no multiples of a common step are rounded to this many parts of the largest one.
+RESOLUTION = 48
+# Numbers that one batch of transforms may hold.
+_BATCH = 1 << 21
+
+
+def smooth_quantile(variance: Floats, fourth: Floats, confidence: float) -> Floats:
+    """How many standard deviations hold the confidence, given the first two even cumulants."""
+    safe = np.where(variance > 0, variance, 1.0)
+    excess = np.clip(np.where(variance > 0, fourth / safe**2, 0.0), 0.0, 3.0)
+    knots, quantiles = _laplace_sums(confidence)
+    return np.interp(excess, knots, quantiles)
+
+
+@lru_cache(maxsize=16)
+def _laplace_sums(confidence: float) -> tuple[Floats, Floats]:
+    """(excess kurtosis, quantile) of standardised sums of m Laplace variables: normal with a Gamma(m) variance."""
+    from scipy.special import erfc, gammainccinv, gammaincinv  # slow to import, and a plan needs no interval
+
+    knots = np.concatenate([np.linspace(0.0, 0.5, 26), np.linspace(0.6, 3.0, 25)])
+    # The mean over the Gamma law, as an integral over its quantiles u = 1/(1 + e^-s): the trapezoidal rule in s meets
+    # both tails and converges exponentially.
+    s = np.linspace(-40.0, 40.0, 641)
+    below, above = 1 / (1 + np.exp(-s)), 1 / (1 + np.exp(s))
+    weight = below * above * (s[1] - s[0])
+    quantiles = []
+    for excess in knots:
+        if excess == 0:
+            spread = np.ones_like(s)
+        else:
+            shape = 3 / excess
+            spread = np.where(s < 0, gammaincinv(shape, below), gammainccinv(shape, above)) / shape
+        root = np.sqrt(2 * np.maximum(spread, 1e-300))
+        low, high = 0.0, 128.0
+        for _ in range(60):  # bisection: what lies outside falls with the width
+            t = 0.5 * (low + high)
+            low, high = (t, high) if (weight * erfc(t / root)).sum() > 1 - confidence else (low, t)
+        quantiles.append(high)
+    return knots, np.array(quantiles)
+
+
+def lattice_quantiles(groups: list[Group], confidence: float) -> Floats:
+    """The half-widths of many sums. A group is (coefficients, how often each occurs, noise), one row a sum.
+
+    The half-width t is the smallest with P[|S| ≤ t] ≥ confidence. It is exact where the coefficients are multiples of
+    one step; else what rounding leaves of them is taken as a little normal noise.
+    """
+    step, exact = _steps(groups)
+    rows = len(step)
+    parts, left_over = [], np.zeros(rows)
+    for coefficients, counts, noise in groups:
+        size = np.abs(coefficients) / step[:, None]
+        multiple = np.rint(size)
+        left_over += noise.variance * (counts * (size - multiple) ** 2).sum(axis=-1)
+        place = (multiple + (RESOLUTION + 1) * np.arange(rows)[:, None]).astype(np.int64)
+        often = np.bincount(
+            place.ravel(), np.broadcast_to(counts, place.shape).ravel(), minlength=rows * (RESOLUTION + 1)
+        ).reshape(rows, -1)
+        often[:, 0] = 0
+        parts.append(often)
+    # In steps, rounded up so that sums which hardly differ share one law.
+    smear = np.where(exact, 0.0, np.ceil(8 * np.sqrt(left_over)) / 8)
+    table = np.ascontiguousarray(np.concatenate([*parts, smear[:, None]], axis=1))
+    keys = table.view(np.dtype((np.void, table.shape[1] * table.itemsize))).ravel()
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    laws = table[first]
+    quantiles = _quantiles(laws[:, :-1], laws[:, -1], [noise for _, _, noise in groups], confidence)
+    return step * quantiles[which.ravel()]
+
+
+def _steps(groups: list[Group]) -> tuple[Floats, NDArray[np.bool_]]:
+    """The step of each sum's lattice, and whether its coefficients are multiples of it."""
+    sizes = [np.where(counts > 0, np.abs(c), 0.0) for c, counts, _ in groups]
+    largest = np.max([s.max(axis=-1, initial=0.0) for s in sizes], axis=0)
+    smallest = np.min(
+        [np.where(s > 1e-12 * largest[:, None], s, np.inf).min(axis=-1, initial=np.inf) for s in sizes], axis=0
+    )
+    exact = smallest * RESOLUTION >= largest * (1 - 1e-9)
+    for s in sizes:
+        ratio = s / smallest[:, None]
+        exact &= (np.abs(ratio - np.rint(ratio)) < 1e-9 * np.maximum(ratio, 1)).all(axis=-1)
+    return np.where(exact, smallest, np.maximum(largest, 1e-300) / RESOLUTION), exact
+
+
+def _quantiles(laws: Floats, smear: Floats, noises: list[DiscreteLaplace], confidence: float) -> Floats:
+    """Quantiles in steps. A law says, block after block, how often each multiple of the step occurs."""
+    multiples = np.arange(RESOLUTION + 1)
+    blocks = np.split(laws, len(noises), axis=1)
+    variance = sum((b @ multiples**2) * noise.variance for b, noise in zip(blocks, noises, strict=True)) + smear**2
+    # So far out that what comes round the circle is nothing beside 1 - confidence.
+    far = (12 + 2 * math.log(1 / (1 - confidence))) * np.sqrt(variance) + 4 * RESOLUTION
+    bits = np.ceil(np.log2(2 * far + 2)).astype(np.int64)
+    result = np.empty(len(laws))
+    for power in np.unique(bits):
+        size = 1 << int(power)
+        here = np.flatnonzero(bits == power)
+        angle = 2 * np.pi * np.arange(size // 2 + 1) / size
+        used = [np.flatnonzero(b[here].any(axis=0)) for b in blocks]
+        logs = [np.log(noise.characteristic(np.outer(k, angle))) for k, noise in zip(used, noises, strict=True)]
+        for start in range(0, len(here), max(1, _BATCH // size)):
+            some = here[start : start + max(1, _BATCH // size)]
+            # Smear finer than the lattice only moves the outermost atom: it is added to the width instead.
+            law = np.where(smear[some] < 0.5, 0.0, -0.5 * smear[some] ** 2)[:, None] * angle**2
+            for block, k, log in zip(blocks, used, logs, strict=True):
+                law += block[np.ix_(some, k)] @ log
+            mass = np.fft.irfft(np.exp(law), size, axis=-1)[:, : size // 2]
+            mass[:, 1:] *= 2
+            held = np.cumsum(mass, axis=-1)
+            result[some] = (held < confidence - 1e-12).sum(axis=-1)
+    return result + np.where(smear < 0.5, 3 * smear, 0.0)
