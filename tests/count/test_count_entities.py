@@ -46,7 +46,7 @@ KINDS = {
     "polars": lambda table, _: pl.from_arrow(table),
     "polars-lazy": lambda table, _: pl.from_arrow(table).lazy(),
     "arrow": lambda table, _: table,
-    "duckdb": lambda table, _: duckdb.connect().from_arrow(table),
+    "duckdb": lambda table, _: duckdb.from_arrow(table),
     "parquet": save,
 }
 

@@ -122,7 +122,7 @@ def test_a_graph_in_parts_is_allowed_only_when_asked_for():
     assert sf.graph(LINE, sorted(PATH)).connected
 
 
-# --- values, files, scale ----------------------------------------------------------------------------------------------
+# --- values, files, scale ---------------------------------------------------------------------------------------------
 
 EVERY = [
     *small_policies(LINE),
@@ -173,7 +173,7 @@ def test_a_million_cells_need_no_edge_list(monkeypatch):
     assert sf.policy.exchange_rate(policy, sf.threshold(grid, 2)) == 4
 
 
-# --- refusals ----------------------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 NOT_A_CELL = "which is not a cell: give numbers from 0 to 3, index tuples, labels or sf.ABSENT."
 NOT_PAIRS = "edges must be pairs of cells: one entry does not have two ends."

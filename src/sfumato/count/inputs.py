@@ -6,6 +6,7 @@ Only the engine that holds the data is imported.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +23,27 @@ _KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
 _COMPRESSED = (".gz", ".zst")
 
 
+class Database:
+    """The DuckDB of one call: in memory, quiet, apart from the caller's, opened when it is first needed.
+
+    A relation does not keep its connection open in every version of DuckDB, so this object has to outlive it.
+    """
+
+    @cached_property
+    def connection(self) -> Any:
+        """The connection itself."""
+        import duckdb
+
+        connection = duckdb.connect()
+        connection.execute("SET enable_progress_bar = false")
+        return connection
+
+    def close(self) -> None:
+        """Give its memory back."""
+        if "connection" in self.__dict__:
+            self.connection.close()
+
+
 def is_files(data: Any) -> bool:
     """Whether the data is given by paths."""
     if isinstance(data, (list, tuple)):
@@ -29,12 +51,12 @@ def is_files(data: Any) -> bool:
     return isinstance(data, (str, Path))
 
 
-def open_frame(data: Any) -> Frame:
+def open_frame(data: Any, database: Database) -> Frame:
     """The data as a Narwhals frame, nothing read yet: files and Arrow streams become a DuckDB relation."""
     import narwhals as nw
 
     if is_files(data):
-        return read_files(list(data) if isinstance(data, (list, tuple)) else [data])
+        return read_files(list(data) if isinstance(data, (list, tuple)) else [data], database)
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
         return frame
@@ -42,7 +64,7 @@ def open_frame(data: Any) -> Frame:
         import pyarrow as pa
 
         reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
-        return nw.from_native(connection().from_arrow(reader))
+        return nw.from_native(database.connection.from_arrow(reader))
     raise InvalidInput(
         f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, "
         "Polars or PySpark frame, an Arrow table or a DuckDB relation; give a NumPy array to plan.publish(points=…). "
@@ -50,7 +72,7 @@ def open_frame(data: Any) -> Frame:
     )
 
 
-def read_files(paths: list[str | Path]) -> nw.LazyFrame[Any]:
+def read_files(paths: list[str | Path], database: Database) -> nw.LazyFrame[Any]:
     """Parquet or CSV files as a DuckDB relation.
 
     A path may be a directory of Parquet files, a glob pattern or an address.
@@ -61,8 +83,8 @@ def read_files(paths: list[str | Path]) -> nw.LazyFrame[Any]:
     kinds = {_kind(name) for name in names}
     if len(kinds) > 1:
         raise InvalidInput(f"data={[str(p) for p in paths]!r} mixes Parquet and CSV. Count them one after the other.")
-    (kind,), database = kinds, connection()
-    read = database.read_parquet if kind == "parquet" else database.read_csv
+    (kind,), connection = kinds, database.connection
+    read = connection.read_parquet if kind == "parquet" else connection.read_csv
     return nw.from_native(hushed(f"{', '.join(names)} could not be read as {kind}", lambda: read(names)))
 
 
@@ -86,15 +108,6 @@ def _kind(name: str) -> str:
             "Nothing was counted. Rename the file, or open it with DuckDB or Polars and give the relation or frame."
         )
     return kind
-
-
-def connection() -> Any:
-    """A DuckDB of our own, in memory and quiet: the caller's settings and tables stay out of it."""
-    import duckdb
-
-    database = duckdb.connect()
-    database.execute("SET enable_progress_bar = false")
-    return database
 
 
 def hushed(what: str, work: Callable[[], _Result]) -> _Result:

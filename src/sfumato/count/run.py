@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any, Literal, Protocol
 
 from sfumato.count.columns import check_columns, choose_columns
 from sfumato.count.counts import Counts
-from sfumato.count.inputs import hushed, is_files, open_frame
+from sfumato.count.inputs import Database, hushed, is_files, open_frame
 from sfumato.count.native import count_native
 from sfumato.count.progress import Progress, advancing
 from sfumato.count.stream import Stream, count_stream
@@ -67,7 +68,8 @@ def count(
     ``engine="numpy"`` brings the needed columns here batch by batch, in memory that does not grow with the
     data; ``"native"`` runs one expression and a group-by in the engine of the frame. Both give the same
     counts. By default lazy frames (Polars, PySpark) stay where they are, and the rest is streamed.
-    ``progress`` is True for a bar on standard error, or a function of (rows done, rows in all).
+    ``progress`` is True for a bar on standard error, or a function of (rows done, rows in all). ``source`` replaces the
+    operating system's randomness in the choice by entity, in tests only: whoever knows the seed knows the choice.
     """
     drop = _drops(outside, policy)
     limit = _limit(entity, max_per_entity)
@@ -82,15 +84,15 @@ def count(
         )
     randomness = SystemSource() if source is None else require(source)
     chosen = choose_columns(domain, (x, y, z), columns, entity)
-    frame = open_frame(data)
-    schema = hushed("The columns of the data could not be read", frame.collect_schema)
-    check_columns(chosen, domain, schema)
-    if engine == "native" or (engine is None and entity is None and _stays(frame)):
-        tally, report = count_native(frame, domain, chosen, drop=drop)
-    else:
-        stream = Stream(frame, domain, chosen)
-        with advancing(progress, stream.rows if is_files(data) else None) as advance:
-            tally, report = count_stream(stream, drop=drop, limit=limit, source=randomness, advance=advance)
+    with closing(Database()) as database:
+        frame = open_frame(data, database)
+        check_columns(chosen, domain, hushed("The columns of the data could not be read", frame.collect_schema))
+        if engine == "native" or (engine is None and entity is None and _stays(frame)):
+            tally, report = count_native(frame, domain, chosen, drop=drop)
+        else:
+            stream = Stream(frame, domain, chosen, database)
+            with advancing(progress, stream.rows if is_files(data) else None) as advance:
+                tally, report = count_stream(stream, drop=drop, limit=limit, source=randomness, advance=advance)
     return Counts(tally.reshape(domain.shape), domain, limit, report)
 
 

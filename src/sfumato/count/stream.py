@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.count.columns import Columns
 from sfumato.count.counts import CountReport
 from sfumato.count.entities import Entities
-from sfumato.count.inputs import connection, hushed
+from sfumato.count.inputs import Database, hushed
 from sfumato.count.place import Placer, fixed_width
 from sfumato.count.tally import empty_tally
 from sfumato.domain import Domain, Interval
@@ -31,9 +31,9 @@ BATCH = 1 << 17
 class Stream:
     """The needed columns of a frame, in batches."""
 
-    def __init__(self, frame: Frame, domain: Domain, columns: Columns) -> None:
+    def __init__(self, frame: Frame, domain: Domain, columns: Columns, database: Database) -> None:
         self.domain, self.columns = domain, columns
-        self._relation = relation_of(frame, columns)
+        self._relation = relation_of(frame, columns, database)
 
     def rows(self) -> int:
         """How many rows there are; for Parquet files this is in their footers."""
@@ -91,7 +91,7 @@ def count_stream(
     )
 
 
-def relation_of(frame: Frame, columns: Columns) -> Any:
+def relation_of(frame: Frame, columns: Columns, database: Database) -> Any:
     """The needed columns as a DuckDB relation; those of an eager frame are handed over through Arrow.
 
     A lazy frame of another engine is collected, the needed columns only: no expression that chooses records by entity
@@ -105,7 +105,7 @@ def relation_of(frame: Frame, columns: Columns) -> Any:
     if isinstance(selected, nw.LazyFrame):
         lazy = selected
         selected = hushed("The needed columns could not be read", lambda: lazy.collect("pyarrow"))
-    return connection().from_arrow(selected.to_arrow())
+    return database.connection.from_arrow(selected.to_arrow())
 
 
 def quoted(name: str) -> str:

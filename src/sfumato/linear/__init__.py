@@ -7,6 +7,7 @@ from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
 from sfumato.linear.operator import Matrix, Operator
 from sfumato.linear.pairs import PairTypes
+from sfumato.linear.prefix_blocks import PrefixBlocks
 from sfumato.linear.selection import Selection
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Operator",
     "PairTypes",
     "Prefix",
+    "PrefixBlocks",
     "Product",
     "PseudoInverse",
     "Selection",

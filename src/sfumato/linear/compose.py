@@ -15,6 +15,7 @@ from sfumato.linear.elementary import Difference, Identity, Prefix
 from sfumato.linear.haar import Haar
 from sfumato.linear.hierarchy import Hierarchy
 from sfumato.linear.operator import Array, Operator
+from sfumato.linear.prefix_blocks import PrefixBlocks
 
 
 class Stack(Operator):
@@ -93,7 +94,7 @@ class PseudoInverse(Operator):
 
     def range_moments(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
         """Likewise: a hierarchy knows its variances without its coefficients."""
-        if isinstance(self.strategy, Hierarchy):
+        if isinstance(self.strategy, (Hierarchy, PrefixBlocks)):
             return self.strategy.inverse_range_moments(low, high)
         return super().range_moments(low, high)
 

@@ -89,52 +89,54 @@ class Prefix(Operator):
         return norms if self.reverse else norms[::-1]
 
     def pair_types(self, offset: int | None) -> PairTypes:
-        """Two cells k apart share all but k of the sums of the one that enters more of them."""
-        norms = self.column_norms()
+        """Two cells k apart share all but k of the sums of the one that enters more of them.
+
+        Dominated pairs are left out: for a given distance more shared rows never make a product's distance smaller, so
+        the pair at the end of the line where the most sums are shared stands for all.
+        """
+        apart = np.arange(self.cols) if offset is None else np.array([abs(offset)])
+        ahead = np.stack([self.cols - apart, apart, np.zeros_like(apart)], axis=-1)
+        behind = ahead[:, [0, 2, 1]]
         if offset is None:
-            # Dominated pairs may be left out: for a given distance more shared rows never make a product's distance
-            # smaller.
-            apart = np.arange(self.cols)
-            shared = self.cols - apart
-            ahead = np.stack([shared, apart, np.zeros_like(apart)], axis=-1)
-            return PairTypes.of([(1, 1), (1, 0), (0, 1)], np.concatenate([ahead, ahead[:, [0, 2, 1]]]))
-        u = norms[max(0, -offset) : self.cols - max(0, offset)]
-        v = norms[max(0, offset) : self.cols - max(0, -offset)]
-        counts = np.stack([np.minimum(u, v), np.maximum(u - v, 0), np.maximum(v - u, 0)], axis=-1)
+            counts = np.concatenate([ahead, behind])
+        else:
+            counts = ahead if (offset > 0) != self.reverse else behind
         return PairTypes.of([(1, 1), (1, 0), (0, 1)], counts)
 
 
 class Difference(Operator):
-    """The divergence of a line of edges: cell i receives z_i - z_{i-1}, so the sum over all cells is zero.
+    """The divergence of the edges of one length along a line: cell i receives z_i - z_{i-stride}, so the sum is zero.
 
-    n rows (cells) and n - 1 columns (edges between neighbours). It is the incidence matrix of a path, and it inverts
-    the prefix sums when the total is known.
+    n rows (cells) and n - stride columns (edges between cells that far apart). With stride one it is the incidence
+    matrix of a path, and inverts the prefix sums when the total is known.
     """
 
-    def __init__(self, n: int) -> None:
-        self.rows, self.cols = n, n - 1
+    def __init__(self, n: int, stride: int = 1) -> None:
+        self.rows, self.cols, self.stride = n, max(n - stride, 0), stride
 
     def forward(self, x: Array) -> Array:
-        """z_i - z_{i-1}, with nothing beyond the ends."""
-        border = np.zeros_like(x, shape=(*x.shape[:-1], 1))
-        return np.diff(np.concatenate([border, x, border], axis=-1), axis=-1)
+        """Every edge gives to its lower end and takes from its upper one."""
+        result = np.zeros_like(x, shape=(*x.shape[:-1], self.rows))
+        result[..., : self.cols] += x
+        result[..., self.rows - self.cols :] -= x
+        return result
 
     def transpose(self, y: Array) -> Array:
-        """y_i - y_{i+1} for every edge."""
-        return y[..., :-1] - y[..., 1:]
+        """y_i - y_{i+stride} for every edge."""
+        return y[..., : self.cols] - y[..., self.rows - self.cols :]
 
     def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
-        """Only the edges at the two ends of a range carry weight: four where cells are cut, else two."""
-        first = np.floor(low)
-        last = np.maximum(np.ceil(high) - 1, first)
-        edges = np.stack([first - 1, first, last - 1, last], axis=-1)
+        """Only edges across one of the two ends of a range carry weight."""
+        near = np.arange(-self.stride, 2)
+        below, above = np.floor(low)[..., None] + near, np.floor(high)[..., None] + near
+        edges = np.concatenate([below, above], axis=-1)
         lower, upper = low[..., None], high[..., None]
 
         def weight(cell: NDArray[np.float64]) -> NDArray[np.float64]:
             share: NDArray[np.float64] = np.clip(np.minimum(upper, cell + 1) - np.maximum(lower, cell), 0.0, 1.0)
             return share
 
-        coefficients = np.where((edges >= 0) & (edges < self.cols), weight(edges) - weight(edges + 1), 0.0)
-        coefficients[..., 2] = np.where(last - first >= 2, coefficients[..., 2], 0.0)  # else counted already
-        coefficients[..., 3] = np.where(last - first >= 1, coefficients[..., 3], 0.0)
+        new = np.concatenate([np.ones_like(below, dtype=bool), above > below[..., -1:]], axis=-1)
+        there = new & (edges >= 0) & (edges < self.cols)
+        coefficients = np.where(there, weight(edges) - weight(edges + self.stride), 0.0)
         return coefficients, np.ones((1, 1), dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,11 @@ class Haar(Operator):
         while sizes[-1] > 1:
             sizes.append((sizes[-1] + 1) // 2)
         self._sizes = sizes
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Its parameters."""
+        return ("haar", self.cols)
 
     @property
     def levels(self) -> int:
@@ -85,13 +91,16 @@ class Haar(Operator):
 
     def column_norms(self) -> Array:
         """One for the total and one for every level at which the cell's node has a partner."""
-        return 1 + self._paired(np.arange(self.cols)).sum(axis=0)
+        return 1 + self._paired[-1].astype(np.int64)
 
-    def _paired(self, cell: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Whether the node above each cell is a real pair, one row a level, finest first."""
-        return np.array(
-            [(cell >> level) < size - size % 2 for level, size in enumerate(self._sizes[:-1])], dtype=np.int64
-        ).reshape(self.levels, *np.shape(cell))
+    @cached_property
+    def _paired(self) -> NDArray[np.int8]:
+        """How many nodes above each cell are real pairs, up to every level: row 0 is zero, the finest level first."""
+        cell = np.arange(self.cols)
+        counts = np.zeros((self.levels + 1, self.cols), dtype=np.int8)
+        for level, size in enumerate(self._sizes[:-1]):
+            counts[level + 1] = counts[level] + ((cell >> level) < size - size % 2)
+        return counts
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """Above the node where two cells part they share rows and signs, there the signs differ, below they share
@@ -101,15 +110,15 @@ class Haar(Operator):
         dominates the shorter ones), and the longest column with itself.
         """
         values = [(1, 1), (1, -1), (1, 0), (0, 1)]
-        norms = self.column_norms()
+        longest = 1 + self.levels  # the first cell's column: its nodes have partners at every level
+        if offset == 0:
+            return PairTypes.of(values, [longest, 0, 0, 0])
         if offset is not None:
-            u = np.arange(max(0, -offset), self.cols - max(0, offset))
-            if offset == 0:
-                zero = np.zeros_like(norms)
-                return PairTypes.of(values, np.stack([norms, zero, zero, zero], axis=-1))
-            return PairTypes.of(values, self._parted(u, u + offset))
+            u = self._before_borders(abs(offset))
+            v = u + abs(offset)
+            return PairTypes.of(values, self._parted(u, v) if offset > 0 else self._parted(v, u))
         deepest, length = np.arange(self.cols), np.zeros(self.cols, dtype=np.int64)
-        types = [np.array([[norms.max(), 0, 0, 0]])]
+        types = [np.array([[longest, 0, 0, 0]])]
         for size in self._sizes[:-1]:
             pairs = size // 2
             left, right = deepest[0 : size - 1 : 2], deepest[1::2]
@@ -119,14 +128,28 @@ class Haar(Operator):
             length = np.concatenate([1 + np.maximum(length[0 : size - 1 : 2], length[1::2]), length[2 * pairs :]])
         return PairTypes.of(values, np.concatenate(types))
 
+    def _before_borders(self, step: int) -> NDArray[np.int64]:
+        """Cells u such that the pairs (u, u + step) hold, for every pair, one that shares and owns no fewer rows.
+
+        A pair parts at the border inside some node. Nodes of a level differ only at the end of the line, where they
+        may be cut short; of the whole ones the first has all its rows above it. So the pairs across the first and the
+        last border of every level are enough.
+        """
+        windows = []
+        for level in range(self.levels):
+            last = (((self.cols - 1) >> level) - 1) | 1  # the last node of the level that is the right one of a pair
+            windows += [np.arange(max((node << level) - step, 0), node << level) for node in {1, last}]
+        u = np.unique(np.concatenate(windows)) if windows else np.empty(0, dtype=np.int64)
+        return u[u + step < self.cols]
+
     def _parted(self, u: NDArray[np.int64], v: NDArray[np.int64]) -> NDArray[np.int64]:
-        paired_u, paired_v = self._paired(u), self._paired(v)
-        level = np.arange(self.levels)[:, None]
-        apart = (u >> (level + 1)) != (v >> (level + 1))  # they sit in different nodes after this level
-        below_u, below_v = (paired_u * apart).sum(axis=0), (paired_v * apart).sum(axis=0)
-        shared = (paired_u * ~apart).sum(axis=0) + 1  # with the total, and with the node where they part
-        one = np.ones_like(shared)
-        return np.stack([shared - one, one, below_u, below_v], axis=-1)
+        """For pairs of different cells: shared rows, the one where they part, and what each has below it."""
+        level = np.frexp((u ^ v).astype(np.float64))[1] - 1  # the highest bit in which the cells differ
+        paired = self._paired
+        below_u, below_v = paired[level, u].astype(np.int64), paired[level, v].astype(np.int64)
+        above = paired[-1, u].astype(np.int64) - paired[level + 1, u]
+        one = np.ones_like(above)
+        return np.stack([above + one, one, below_u, below_v], axis=-1)  # the total is shared as well
 
     def inverse_range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
         """(A⁻¹)ᵀ·r for many ranges in O(log n) each: only the nodes that hold an end of the range feel it."""

@@ -55,6 +55,11 @@ class Hierarchy(Operator):
         self._ratios = [a // b for a, b in pairwise(self.blocks)]
         self.rows = sum(self._sizes)
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Its parameters."""
+        return ("hierarchy", self.cols, self.blocks, self.weights)
+
     def forward(self, x: Array) -> Array:
         """Weighted sums over the blocks of every level."""
         levels = [x]
@@ -196,14 +201,20 @@ class Hierarchy(Operator):
         return np.full(self.cols, sum(self.weights), dtype=np.int64)
 
     def pair_types(self, offset: int | None) -> PairTypes:
-        """Two cells share the blocks from the coarsest level down to the one where they part."""
+        """Two cells share the blocks from the coarsest level down to the one where they part.
+
+        Nothing but that level matters, so one pair stands for all that part there: the first cell with its partner, or
+        the two on either side of a level's first border.
+        """
         if offset is None:
             # One pair for every level at which cells can part, beginning with a cell and itself.
             u = np.zeros(1 + len(self.blocks), dtype=np.int64)
             v = np.array([0, *(b if b < self.cols else 0 for b in self.blocks)])
         else:
-            u = np.arange(max(0, -offset), self.cols - max(0, offset))
-            v = u + offset
+            step = abs(offset)
+            u = np.array([0, *(max(b - step, 0) for b in self.blocks)])
+            u = u[u + step < self.cols]
+            v = u + step
         together = np.stack([u // b == v // b for b in self.blocks], axis=-1).astype(np.int64)
         values = [pair for k in self.weights for pair in ((k, k), (k, 0), (0, k))]
         counts = np.stack([together, 1 - together, 1 - together], axis=-1).reshape(len(u), -1)

@@ -31,6 +31,11 @@ class Operator(ABC):
     rows: int
     cols: int
 
+    @property
+    def key(self) -> tuple[object, ...] | None:
+        """What tells this operator from others, for looking up what was computed for it before; None: nothing short."""
+        return None
+
     @abstractmethod
     def forward(self, x: Array) -> Array:
         """A·x along the last axis."""

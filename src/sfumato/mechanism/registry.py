@@ -11,7 +11,8 @@ from sfumato.linear import Haar, Identity
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import EdgeMechanism
 from sfumato.mechanism.graph_edges import GraphEdgeMechanism
-from sfumato.mechanism.strategies import blocked, haar, hierarchy, identity, no_options, prefix
+from sfumato.mechanism.policy_edges import PolicyEdgeMechanism
+from sfumato.mechanism.strategies import blocked, blocks, haar, hierarchy, identity, no_options, prefix
 from sfumato.mechanism.tuning import best_hierarchy
 from sfumato.policy import Policy
 from sfumato.workload import AxisQueries, ProductQueries, Workload
@@ -44,6 +45,12 @@ def edge_hierarchy(policy: Policy, epsilon: Fraction, **options: Any) -> Mechani
     return EdgeMechanism(name="edge-hierarchy", policy=policy, epsilon=epsilon, options=chosen, across=across)
 
 
+def policy_edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """Noise on every edge of a line policy, also on the long ones."""
+    no_options("policy-edges", options)
+    return PolicyEdgeMechanism(name="policy-edges", policy=policy, epsilon=epsilon)
+
+
 def _require_grid(policy: Policy, name: str) -> None:
     if policy.domain.ndim < 2:
         raise InvalidInput(f"mechanism={name!r} is for grids; on a line use mechanism='edges'.")
@@ -57,6 +64,8 @@ _BUILDERS: dict[str, Builder] = {
     "edges": edges,
     "edge-haar": edge_haar,
     "edge-hierarchy": edge_hierarchy,
+    "policy-edges": policy_edges,
+    "blocks": blocks,
 }
 
 

@@ -100,3 +100,44 @@ def _best_weights(blocks: Floats, gaps: Floats) -> tuple[Floats, Floats]:
         weights = weights * np.maximum(pull, 1e-300) ** (1 / 3)
         weights = np.maximum(weights / weights.sum(axis=1, keepdims=True), 1e-9)
     return weights, (gaps / np.cumsum(weights**2 * blocks, axis=1)).sum(axis=1) * weights.sum(axis=1) ** 2
+
+
+@lru_cache(maxsize=64)
+def best_prefix_blocks(reach: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(blocks, weights) of prefix sums at every b-th cell with a hierarchy inside, for moves of at most `reach` cells.
+
+    On a long line the two ends of a range are independent, and the estimated block ends have the covariance of a
+    stationary chain: with V the variance of a block's sum from inside, `1/√(a² - 4e²)` where e = 1/V and
+    a = k₀² + 2e, falling off by λ = (a - √(a² - 4e²))/2e from block to block. The mean over the places of an end
+    follows.
+    """
+    best: tuple[float, tuple[int, ...], tuple[float, ...]] = (float("inf"), (2, 1), (1.0, 1.0))
+    grid = np.geomspace(0.2, 5.0, 33)
+    for length in sorted({max(2, round(reach * f)) for f in (0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 1.5, 2, 3)}):
+        crossed = -(-reach // length)
+        error = _ends_error(length, 1, np.inf, grid[:, None]) * (crossed + 2 * grid) ** 2
+        at = int(np.argmin(error))
+        best = min(best, (float(error[at]), (length, 1), (1.0, float(grid[at]))))
+        for middle in (c for c in range(2, length) if length % c == 0):
+            blocks, cells = grid[:, None, None], grid[None, :, None]
+            table = _ends_error(length, middle, blocks, cells) * (crossed + 2 * (blocks + cells)[..., 0]) ** 2
+            i, j = np.unravel_index(int(np.argmin(table)), table.shape)
+            best = min(best, (float(table[i, j]), (length, middle, 1), (1.0, float(grid[i]), float(grid[j]))))
+    whole = np.maximum(np.rint(np.array(best[2]) / sum(best[2]) * RESOLUTION), 1).astype(int)
+    return best[1], tuple(int(k) for k in whole)
+
+
+def _ends_error(length: int, middle: int, blocks: Floats | float, cells: Floats) -> Floats:
+    """The variance of an end, averaged over its places in a block: unit weight on prefix sums, unit noise."""
+    t = np.arange(length)
+    node = middle / cells**2 if middle == 1 else 1 / (blocks**2 + cells**2 / middle)
+    whole = (length // middle) * node
+    share = t / length
+    f = t % middle
+    inside = (t // middle) * node + (f / middle) ** 2 * node + (f - f**2 / middle) / cells**2 - share**2 * whole
+    e = 1 / whole
+    a = 1 + 2 * e
+    root = np.sqrt(a**2 - 4 * e**2)
+    fall = (a - root) / (2 * e)
+    ends = ((1 - share) ** 2 + share**2 + 2 * share * (1 - share) * fall) / root
+    return np.asarray((ends + inside).mean(axis=-1))

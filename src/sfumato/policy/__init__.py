@@ -1,9 +1,11 @@
 """Which changes to one record must stay hidden: policy graphs over the cells of a domain."""
 
 from sfumato.policy.builders import bounded, graph, policy_from_spec, threshold, unbounded, within
+from sfumato.policy.equivalence import Transformed, transform
 from sfumato.policy.exchange import exchange_rate
 from sfumato.policy.moves import ABSENT, Complete, Explicit, Moves, NoMoves, Stencil
 from sfumato.policy.policy import Policy
+from sfumato.policy.spanner import Spanner
 
 __all__ = [
     "ABSENT",
@@ -12,12 +14,15 @@ __all__ = [
     "Moves",
     "NoMoves",
     "Policy",
+    "Spanner",
     "Stencil",
+    "Transformed",
     "bounded",
     "exchange_rate",
     "graph",
     "policy_from_spec",
     "threshold",
+    "transform",
     "unbounded",
     "within",
 ]

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from sfumato.linear import Operator
 from sfumato.policy import distance as _distance
 from sfumato.policy import sensitivity as _sensitivity
 from sfumato.policy.moves import ABSENT, Complete, Explicit, Moves, NoMoves, Stencil
+
+if TYPE_CHECKING:
+    from sfumato.policy.spanner import Spanner
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,6 +151,12 @@ class Policy:
         Infinite where records cannot appear: presence is then not hidden. With very many cells an upper bound.
         """
         return _distance.eccentricity(self)
+
+    def spanner(self, *, side: int | None = None) -> Spanner:
+        """A sparser graph on the same cells with its exact stretch: run at ε/stretch on it to promise ε here."""
+        from sfumato.policy.spanner import span  # a door: spanners look at policies, not the other way round
+
+        return span(self, side=side)
 
     def _vertex(self, vertex: Any, name: str) -> int:
         if vertex is ABSENT:

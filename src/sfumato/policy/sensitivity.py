@@ -62,7 +62,7 @@ def _of_product(moves: Stencil | Complete, factors: tuple[Operator, ...]) -> Any
         types = []
         for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
             if (axis, int(o)) not in seen:
-                seen[axis, int(o)] = _both_ways(factor, int(o))
+                seen[axis, int(o)] = _both_ways(factor, int(o)) if len(factors) > 1 else factor.pair_types(int(o))
             types.append(seen[axis, int(o)])
         largest = max(largest, _largest(types))
     return largest

@@ -69,7 +69,7 @@ def query_margins(model: NoiseModel, q: Floats, confidence: float) -> tuple[Floa
     rough = np.flatnonzero((deviation > 0) & (deviation < SMOOTH * largest))
     if len(rough):
         groups = [(c[rough], np.ones((1, 1)), block.noise) for c, block in pairs]
-        margin[rough] = lattice_quantiles(groups, confidence)
+        margin[rough] = lattice_quantiles(groups, margin[rough], confidence)
     return deviation, margin
 
 
@@ -90,7 +90,7 @@ def _some_ranges(model: NoiseModel, low: Floats, high: Floats, confidence: float
     margin = deviation * quantile
     whole = (low == np.floor(low)).all(axis=-1) & (high == np.floor(high)).all(axis=-1)
     whole &= not model.centred and all(map(_keeps_integers, _all_factors(model)))
-    margin = np.where(whole, np.ceil(margin - 0.5), margin)
+    margin = np.where(whole, np.maximum(np.ceil(margin - 0.5), 0.0), margin)
     # No coefficient exceeds one, since estimators average: only answers with little noise can be rough.
     rough = np.flatnonzero((deviation > 0) & (deviation < SMOOTH))
     if len(rough):
@@ -102,7 +102,7 @@ def _rough_ranges(model: NoiseModel, low: Floats, high: Floats, smooth: Floats, 
     """Half-widths from the whole law, listed by structure or written out; else half a step is added."""
     groups = model.range_groups(low, high)
     if groups is not None:
-        return lattice_quantiles(groups, confidence)
+        return lattice_quantiles(groups, smooth, confidence)
     listed = any(isinstance(block.estimator, Incidence) for block in model.blocks)  # has been written out already
     size = int(np.prod(model.shape))
     if size > FEW_CELLS and not listed:
@@ -114,7 +114,7 @@ def _rough_ranges(model: NoiseModel, low: Floats, high: Floats, smooth: Floats, 
         groups = [
             (c, np.ones((1, 1)), block.noise) for c, block in zip(model.coefficients(q), model.blocks, strict=True)
         ]
-        margin[part] = lattice_quantiles(groups, confidence)
+        margin[part] = lattice_quantiles(groups, smooth[part], confidence)
     return margin
 
 

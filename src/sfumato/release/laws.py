@@ -20,7 +20,9 @@ Floats = NDArray[np.float64]
 Group = tuple[Floats, Floats, DiscreteLaplace]
 
 # Coefficients that are no multiples of a common step are rounded to this many parts of the largest one.
-RESOLUTION = 48
+RESOLUTION = 32
+# A ripple of this height in the characteristic function moves a coverage by a fifth of a per cent at most.
+_BLURRED = 0.1
 # Numbers that one batch of transforms may hold.
 _BATCH = 1 << 21
 
@@ -60,47 +62,62 @@ def _laplace_sums(confidence: float) -> tuple[Floats, Floats]:
     return knots, np.array(quantiles)
 
 
-def lattice_quantiles(groups: list[Group], confidence: float) -> Floats:
+def lattice_quantiles(groups: list[Group], smooth: Floats, confidence: float) -> Floats:
     """The half-widths of many sums. A group is (coefficients, how often each occurs, noise), one row a sum.
 
-    The half-width t is the smallest with P[|S| ≤ t] ≥ confidence. It is exact where the coefficients are multiples of
-    one step; else what rounding leaves of them is taken as a little normal noise.
+    The half-width t is the smallest with P[|S| ≤ t] ≥ confidence: exactly where the coefficients are multiples of one
+    step. Elsewhere the other noises may have blurred the steps of the largest, and the smooth half-width is right; or
+    else the coefficients are rounded, and what rounding leaves of them is taken as a little normal noise.
     """
-    step, exact = _steps(groups)
-    rows = len(step)
-    parts, left_over = [], np.zeros(rows)
-    for coefficients, counts, noise in groups:
-        size = np.abs(coefficients) / step[:, None]
-        multiple = np.rint(size)
-        left_over += noise.variance * (counts * (size - multiple) ** 2).sum(axis=-1)
-        place = (multiple + (RESOLUTION + 1) * np.arange(rows)[:, None]).astype(np.int64)
-        often = np.bincount(
-            place.ravel(), np.broadcast_to(counts, place.shape).ravel(), minlength=rows * (RESOLUTION + 1)
-        ).reshape(rows, -1)
-        often[:, 0] = 0
-        parts.append(often)
+    parts = [(np.where(counts > 0, np.abs(c), 0.0), counts, noise) for c, counts, noise in groups]
+    largest = np.max([size.max(axis=-1, initial=0.0) for size, _, _ in parts], axis=0)
+    step, exact = _steps([size for size, _, _ in parts], largest)
+    result = smooth.copy()
+    rough = np.flatnonzero(exact | (_ripple(parts, largest) > _BLURRED))
+    if len(rough) == 0:
+        return result
+    step, exact = step[rough], exact[rough]
+    often, left_over = [], np.zeros(len(rough))
+    for size, counts, noise in parts:
+        ratio = size[rough] / step[:, None]
+        many = np.broadcast_to(counts, size.shape)[rough]
+        multiple = np.rint(ratio)
+        left_over += noise.variance * (many * (ratio - multiple) ** 2).sum(axis=-1)
+        place = (multiple + (RESOLUTION + 1) * np.arange(len(rough))[:, None]).astype(np.int64)
+        found = np.bincount(place.ravel(), many.ravel(), minlength=len(rough) * (RESOLUTION + 1))
+        often.append(found.reshape(len(rough), -1))
+        often[-1][:, 0] = 0
     # In steps, rounded up so that sums which hardly differ share one law.
-    smear = np.where(exact, 0.0, np.ceil(8 * np.sqrt(left_over)) / 8)
-    table = np.ascontiguousarray(np.concatenate([*parts, smear[:, None]], axis=1))
+    smear = np.where(exact, 0.0, np.ceil(4 * np.sqrt(left_over)) / 4)
+    table = np.ascontiguousarray(np.concatenate([*often, smear[:, None]], axis=1))
     keys = table.view(np.dtype((np.void, table.shape[1] * table.itemsize))).ravel()
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     laws = table[first]
-    quantiles = _quantiles(laws[:, :-1], laws[:, -1], [noise for _, _, noise in groups], confidence)
-    return step * quantiles[which.ravel()]
+    quantiles = _quantiles(laws[:, :-1], laws[:, -1], [noise for _, _, noise in parts], confidence)[which.ravel()]
+    # Off the integers an estimate is rounded in floating point, and must not fall off the end of its own interval.
+    result[rough] = step * (quantiles + np.where(step == np.rint(step), 0.0, 1e-6))
+    return result
 
 
-def _steps(groups: list[Group]) -> tuple[Floats, NDArray[np.bool_]]:
+def _steps(sizes: list[Floats], largest: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """The step of each sum's lattice, and whether its coefficients are multiples of it."""
-    sizes = [np.where(counts > 0, np.abs(c), 0.0) for c, counts, _ in groups]
-    largest = np.max([s.max(axis=-1, initial=0.0) for s in sizes], axis=0)
-    smallest = np.min(
-        [np.where(s > 1e-12 * largest[:, None], s, np.inf).min(axis=-1, initial=np.inf) for s in sizes], axis=0
-    )
+    least = 1e-12 * largest[:, None]
+    smallest = np.min([np.where(size > least, size, np.inf).min(axis=-1, initial=np.inf) for size in sizes], axis=0)
     exact = smallest * RESOLUTION >= largest * (1 - 1e-9)
-    for s in sizes:
-        ratio = s / smallest[:, None]
+    for size in sizes:
+        ratio = size / smallest[:, None]
         exact &= (np.abs(ratio - np.rint(ratio)) < 1e-9 * np.maximum(ratio, 1)).all(axis=-1)
-    return np.where(exact, smallest, np.maximum(largest, 1e-300) / RESOLUTION), exact
+    return np.where(exact, smallest, largest / RESOLUTION), exact
+
+
+def _ripple(groups: list[Group], largest: Floats) -> Floats:
+    """How much of the steps of the largest coefficient is still seen in the whole law: its characteristic function
+    there.
+    """
+    log = np.zeros(len(largest))
+    for size, counts, noise in groups:
+        log += (counts * np.log(noise.characteristic(2 * np.pi * size / largest[:, None]))).sum(axis=-1)
+    return np.exp(log)
 
 
 def _quantiles(laws: Floats, smear: Floats, noises: list[DiscreteLaplace], confidence: float) -> Floats:
@@ -109,7 +126,7 @@ def _quantiles(laws: Floats, smear: Floats, noises: list[DiscreteLaplace], confi
     blocks = np.split(laws, len(noises), axis=1)
     variance = sum((b @ multiples**2) * noise.variance for b, noise in zip(blocks, noises, strict=True)) + smear**2
     # So far out that what comes round the circle is nothing beside 1 - confidence.
-    far = (12 + 2 * math.log(1 / (1 - confidence))) * np.sqrt(variance) + 4 * RESOLUTION
+    far = (8 + 2 * math.log(1 / (1 - confidence))) * np.sqrt(variance) + 2 * RESOLUTION
     bits = np.ceil(np.log2(2 * far + 2)).astype(np.int64)
     result = np.empty(len(laws))
     for power in np.unique(bits):

@@ -1,0 +1,146 @@
+"""The layers stay apart: imports go one way, files stay short, and importing sfumato imports no engine.
+
+Read the list below from the top: each layer may import those above it and nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "sfumato"
+LAYERS = [
+    ("_version", "errors"),
+    ("exact",),
+    ("noise", "linear"),
+    ("domain",),
+    ("count",),
+    ("policy",),
+    ("workload",),
+    ("privacy",),
+    ("mechanism",),
+    ("release",),
+    ("plan",),
+    ("publish",),
+    ("stream",),
+    ("app",),
+]
+HEIGHT = {name: level for level, names in enumerate(LAYERS) for name in names}
+# A door is one line inside a function that leads upwards when it is called, and never when it is imported.
+DOORS = {("plan/plan.py", "publish"), ("release/release.py", "publish")}
+HEAVY = ["duckdb", "polars", "pandas", "pyarrow", "matplotlib", "networkx", "pyspark", "typer", "rich"]
+LONGEST_FILE = 400
+
+
+def files(pattern="*.py", under=SOURCE):
+    return sorted(path for path in under.rglob(pattern) if "__pycache__" not in path.parts)
+
+
+def imports(path):
+    """(layer imported, whether inside a function) for every import of sfumato in a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lazy = {id(node) for function in ast.walk(tree) if isinstance(function, FUNCTION) for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the direction"
+            modules = [node.module or ""]
+            if node.module == "sfumato":
+                modules = [f"sfumato.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        else:
+            continue
+        for module in modules:
+            if module == "sfumato" or module.startswith("sfumato."):
+                yield (module.split(".")[1] if "." in module else ""), id(node) in lazy
+
+
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def layer_of(path):
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def test_every_package_has_its_layer():
+    names = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if path.suffix in ("", ".py")}
+    assert names - {"__init__", "__main__", "__pycache__"} <= set(HEIGHT)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_one_way(path):
+    here = layer_of(path)
+    if here in ("__init__", "__main__"):
+        return  # the public face sees everything
+    for there, lazy in imports(path):
+        if here == "app":
+            continue  # the outermost layer may use the public face itself
+        assert there in HEIGHT, f"imports the public face or an unknown layer {there!r}"
+        if lazy and (path.relative_to(SOURCE).as_posix(), there) in DOORS:
+            continue
+        below = HEIGHT[there] < HEIGHT[here] or there == here
+        assert below, f"imports {there!r}, which is not below {here!r}"
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_files_stay_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+
+
+def test_every_module_says_what_it_is_for():
+    for path in files():
+        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
+
+
+def test_nothing_checks_input_with_assert():
+    """Assertions vanish under `python -O`; a refusal must not."""
+    for path in files():
+        found = [node.lineno for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Assert)]
+        assert not found, (path, found)
+
+
+def test_importing_sfumato_imports_no_engine_and_no_interface():
+    """Whatever a user does not use is not loaded: not the engines, not the plots, not the command line."""
+    code = "import sys, sfumato; print(' '.join(sorted({name.split('.')[0] for name in sys.modules})))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(run.stdout.split()) & set(HEAVY)
+
+
+def test_importing_sfumato_loads_little_of_scipy():
+    code = "import sys, sfumato; print(' '.join(name for name in sys.modules if name.startswith('scipy.')))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[1] for name in run.stdout.split()}
+    assert not loaded & {"stats", "optimize", "spatial", "signal", "interpolate", "integrate", "ndimage"}
+
+
+@pytest.mark.parametrize("name", sf.__all__)
+def test_every_public_name_says_what_it_is(name):
+    thing = getattr(sf, name)
+    if inspect.isclass(thing) or callable(thing):
+        assert inspect.getdoc(thing), name
+        assert inspect.getdoc(thing) != inspect.getdoc(object), name
+
+
+def test_the_public_face_is_sorted_and_complete():
+    assert list(sf.__all__) == sorted(sf.__all__)
+    assert all(hasattr(sf, name) for name in sf.__all__)
+
+
+@pytest.mark.parametrize("word", ["/work" + "/", "/tmp" + "/", "/home" + "/", "/root" + "/"])
+def test_no_file_speaks_of_the_machine_it_was_written_on(word):
+    found = []
+    for folder in ("src", "tests", "docs", "bench"):
+        for path in files("*", ROOT / folder):
+            if path.is_file() and path.suffix in (".py", ".md", ".toml", ".css", ".html", ".txt", ".svg", ""):
+                found += [str(path)] if word in path.read_text(encoding="utf-8", errors="ignore") else []
+    for path in (ROOT / "README.md", ROOT / "pyproject.toml", ROOT / "Makefile"):
+        found += [str(path)] if path.exists() and word in path.read_text(encoding="utf-8") else []
+    assert not found
