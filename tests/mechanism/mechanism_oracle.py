@@ -51,20 +51,21 @@ def policies(domain):
 
 
 def built(policy, epsilon=EPSILON):
-    """Every mechanism that takes the policy, with every option that a plan or a test tries."""
+    """Every linear mechanism that takes the policy, with every option that a plan or a test tries."""
     tried = list(variants(policy, sf.ranges() if policy.domain.is_spatial else sf.histogram()))
     tried += [(name, options) for name in mechanisms() for options in EXTRA.get(name, [{}])]
     for name, options in tried:
         try:
-            yield build(name, policy, epsilon, **options)
+            mechanism = build(name, policy, epsilon, **options)
         except (sf.InvalidInput, sf.TooLarge):
             continue
+        if mechanism.model is not None:
+            yield mechanism
 
 
 def cases():
     for domain in DOMAINS:
-        for policy in policies(domain):
-            yield policy
+        yield from policies(domain)
 
 
 def label(policy):

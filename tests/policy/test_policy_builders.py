@@ -71,7 +71,9 @@ def test_a_graph_is_what_was_drawn():
     policy = sf.graph(LINE, [(0, 1), (2, 1), (1, 2), (3, 2), (3, sf.ABSENT)])
     assert edges(policy) == PATH | {(3, -1)}
     assert policy.absent.tolist() == [False, False, False, True]
-    assert policy.describe() == "one record changes along one of 3 listed edges or appears or vanishes in one of 1 cells"
+    assert (
+        policy.describe() == "one record changes along one of 3 listed edges or appears or vanishes in one of 1 cells"
+    )
     assert sf.graph(LINE, sorted(PATH)).describe() == (
         "one record changes along one of 3 listed edges; the number of records is public"
     )
@@ -156,7 +158,7 @@ def test_different_policies_have_different_fingerprints():
 
 
 def test_a_million_cells_need_no_edge_list(monkeypatch):
-    """Sensitivity, distance, diameter, plan and price of a policy with a hundred million edges come from its stencil."""
+    """Sensitivity, distance, diameter, plan and price of a policy with many million edges come from its stencil."""
 
     def refuse(self, shape):
         raise AssertionError("an edge list was made")
@@ -191,7 +193,10 @@ NOT_PAIRS = "edges must be pairs of cells: one entry does not have two ends."
         ),
         (lambda: sf.graph(LINE, []), "edges is empty: a policy without edges hides nothing."),
         (lambda: sf.graph(LINE, [(1, 1)]), "edges joins the vertex 1 to itself. Leave self-loops out."),
-        (lambda: sf.graph(LINE, np.eye(4, dtype=int)[:, :2]), "edges joins the vertex 0 to itself. Leave self-loops out."),
+        (
+            lambda: sf.graph(LINE, np.eye(4, dtype=int)[:, :2]),
+            "edges joins the vertex 0 to itself. Leave self-loops out.",
+        ),
         (lambda: sf.graph(LINE, np.array([[0, 4]])), "edges names the vertex 4, but the cells are numbered 0 to 3."),
         (lambda: sf.graph(LINE, np.array([[0, -2]])), "edges names the vertex -2, but the cells are numbered 0 to 3."),
         (lambda: sf.graph(LINE, [(0, 4)]), f"edges names 4, {NOT_A_CELL}"),

@@ -178,8 +178,8 @@ def test_what_a_release_does_not_hide_has_no_price():
         exchange_rate(sf.unbounded(LINE), sf.bounded(LINE))
     assert str(refusal.value) == (
         "the account promises to hide that one record is added or removed, wherever it lies (add/remove); a release "
-        "that hides only that one record is replaced by any other record (replace-one); the number of records is public "
-        "says nothing about some of these changes, at any price. Nothing was drawn or recorded."
+        "that hides only that one record is replaced by any other record (replace-one); the number of records is "
+        "public says nothing about some of these changes, at any price. Nothing was drawn or recorded."
     )
 
 

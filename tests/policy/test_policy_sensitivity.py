@@ -53,7 +53,9 @@ def test_one_cell_that_cannot_change_has_no_sensitivity():
 # --- oracle: structured operators equal brute force over every edge ---------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(1,), (2,), (3,), (7,), (11,), (16,), (17,), (3, 4), (5, 5), (1, 6), (2, 3, 4)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(1,), (2,), (3,), (7,), (11,), (16,), (17,), (3, 4), (5, 5), (1, 6), (2, 3, 4)], ids=str
+)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_structured_sensitivities_are_exact(name, shape):
     strategy = Kronecker([STRATEGIES[name](n) for n in shape])

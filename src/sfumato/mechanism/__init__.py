@@ -1,17 +1,20 @@
 """Linear mechanisms: integer noise, carried to the counts by an implicit linear map."""
 
-from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.base import LinearMechanism, Mechanism
+from sfumato.mechanism.bound import singular_value_bound
 from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.registry import build, mechanism_from_spec, mechanisms, variants
 
 __all__ = [
     "Block",
+    "LinearMechanism",
     "Mechanism",
     "NoiseModel",
     "SummedArea",
     "build",
     "mechanism_from_spec",
     "mechanisms",
+    "singular_value_bound",
     "variants",
 ]

@@ -1,4 +1,4 @@
-"""What every linear mechanism offers: its cost and error before any data is seen, and three separate steps."""
+"""What every mechanism offers: its cost before any data is seen, and one method that sees counts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidInput
 from sfumato.exact import text
 from sfumato.mechanism.model import NoiseModel
+from sfumato.noise import Source
 from sfumato.policy import Policy
 
 Integers = NDArray[np.int64]
@@ -22,15 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mechanism(ABC):
-    """A linear mechanism `x̃ = x + L·η` under a policy, ε-private for a change of one record along one edge.
-
-    The argument is the same for all. For every edge of the policy with difference p there is an *integer* vector c
-    with L·c = p and `Σ |c_j|·rate_j ≤ ε`. Noise η and noise η + c then lead from the two neighbours to the same
-    output, and their probabilities differ by at most e^ε. Mechanisms differ in L; each says in its own words which c
-    it is.
-
-    `measure` is the only method that sees counts; what it returns is private already. `estimate` is post-processing.
-    """
+    """What turns private counts into estimates, ε-private for a change of one record along one edge of the policy."""
 
     name: str
     policy: Policy
@@ -38,35 +31,62 @@ class Mechanism(ABC):
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
-    @abstractmethod
-    def model(self) -> NoiseModel:
-        """The law of the noise in the estimates: what errors and intervals are computed from."""
+    def model(self) -> NoiseModel | None:
+        """The law of the noise in the estimates, where it does not depend on the data."""
+        return None
 
     @property
     @abstractmethod
     def privacy_loss(self) -> Fraction:
-        """The largest `Σ |c_j|·rate_j` over the edges of the policy, from what was built: never above epsilon."""
+        """The most that the output can tell about a change along an edge, from what was built: never above epsilon."""
 
     @abstractmethod
-    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
-        """Integers that are safe to publish, from the flat counts and one vector of noise for every block of the
-        model.
-        """
-
-    @abstractmethod
-    def estimate(self, measured: Integers, total: int | None) -> Floats:
-        """Estimated counts, flat, from what was measured and the total where the policy makes it public."""
+    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
+        """Estimated counts, flat. The only method that sees counts; `total` is given where it is public."""
 
     def spec(self) -> dict[str, Any]:
         """Enough to build the mechanism again under the same policy."""
         return {"name": self.name, "epsilon": str(self.epsilon), "options": dict(self.options)}
 
     def describe(self) -> str:
+        """One line: name and options."""
+        return self.name + "".join(f", {key} {value}" for key, value in self.options.items())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinearMechanism(Mechanism):
+    """A linear mechanism `x̃ = x + L·η`.
+
+    The argument is the same for all. For every edge of the policy with difference p there is an *integer* vector c with
+    L·c = p and `Σ |c_j|·rate_j ≤ ε`. Noise η and noise η + c then lead from the two neighbours to the same output, and
+    their probabilities differ by at most e^ε. Mechanisms differ in L; each says in its own words which c it is.
+
+    `measure` returns integers that are private already; `estimate` is post-processing.
+    """
+
+    @property
+    @abstractmethod
+    def model(self) -> NoiseModel:
+        """The law of the noise in the estimates: what errors and intervals are computed from."""
+
+    @abstractmethod
+    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
+        """Integers that are safe to publish, from flat counts and one vector of noise for every block of the model."""
+
+    @abstractmethod
+    def estimate(self, measured: Integers, total: int | None) -> Floats:
+        """Estimated counts, flat, from what was measured and the total where the policy makes it public."""
+
+    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
+        """Draw, measure, estimate."""
+        noise = [block.noise.sample(block.estimator.cols, source) for block in self.model.blocks]
+        return self.estimate(self.measure(counts, noise), total)
+
+    def describe(self) -> str:
         """One line: name, options and noise."""
-        options = "".join(f", {key} {value}" for key, value in self.options.items())
         scales = sorted({text(1 / block.noise.rate) for block in self.model.blocks})
         return (
-            f"{self.name}{options}; noise of scale {' and '.join(scales)}"
+            f"{super().describe()}; noise of scale {' and '.join(scales)}"
             if scales
             else f"{self.name}: no noise needed"
         )

@@ -27,7 +27,7 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.linear import Difference, Haar, Hierarchy, Identity, Kronecker, Operator, PseudoInverse, Selection
-from sfumato.mechanism.base import Floats, Integers, Mechanism, settle
+from sfumato.mechanism.base import Floats, Integers, LinearMechanism, settle
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.policy import Complete, Stencil
@@ -36,7 +36,7 @@ Invertible = Identity | Haar | Hierarchy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EdgeMechanism(Mechanism):
+class EdgeMechanism(LinearMechanism):
     """Noise on the edges along grid lines, and on the cells that are joined to ⊥."""
 
     across: tuple[Invertible, ...]
@@ -44,8 +44,7 @@ class EdgeMechanism(Mechanism):
     def __post_init__(self) -> None:
         if not self.policy.structured:
             raise InvalidInput(f"mechanism={self.name!r} on grid lines needs a policy made of moves on a grid.")
-        scale = max([1.0, *(float(1 / block.noise.rate) for block in self.model.blocks)])
-        if math.log2(scale) + math.log2(self.policy.domain.size) + self._fraction_bits > 50:
+        if self._bits_needed > 62:
             raise InvalidInput(
                 f"epsilon={float(self.epsilon):g} on {self.policy.domain.size:,} cells needs noise beyond what 64-bit "
                 f"fixed point holds under mechanism={self.name!r}. Use a larger epsilon or fewer cells."
@@ -107,6 +106,16 @@ class EdgeMechanism(Mechanism):
         """How many binary digits the noise has behind the point."""
         bits = [sum(strategy.fraction_bits for _, strategy in self._others(axis)) for axis in self._axes]
         return max(bits, default=0)
+
+    @property
+    def _bits_needed(self) -> float:
+        """How many bits the largest number on the way may take: the scale of the noise, times 2⁸ for its tail; sums
+        along the other axes; fractions; and the coefficients that a hierarchy multiplies by.
+        """
+        scale = max([1.0, *(float(1 / block.noise.rate) for block in self.model.blocks)])
+        others = [math.prod(strategy.cols for _, strategy in self._others(axis)) for axis in self._axes]
+        factors = max((s.fraction_bits for s in self.across if isinstance(s, Hierarchy)), default=0)
+        return math.log2(scale) + 8 + math.log2(max(others, default=1)) + self._fraction_bits + factors
 
     def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
         """x + divergence, as integers over 2^bits: whole parts in row 0, the noise's own fractions in row 1."""

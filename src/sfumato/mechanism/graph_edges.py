@@ -16,13 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.linear import Incidence
-from sfumato.mechanism.base import Floats, Integers, Mechanism
+from sfumato.mechanism.base import Floats, Integers, LinearMechanism
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GraphEdgeMechanism(Mechanism):
+class GraphEdgeMechanism(LinearMechanism):
     """Noise of rate ε on every edge that was listed."""
 
     @cached_property

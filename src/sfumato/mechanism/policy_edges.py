@@ -18,7 +18,7 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.linear import Difference
-from sfumato.mechanism.base import Floats, Integers, Mechanism
+from sfumato.mechanism.base import Floats, Integers, LinearMechanism
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.policy import Stencil
@@ -28,7 +28,7 @@ LONGEST_REACH = 32
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PolicyEdgeMechanism(Mechanism):
+class PolicyEdgeMechanism(LinearMechanism):
     """Independent noise of rate ε for every pair of cells at most θ apart."""
 
     def __post_init__(self) -> None:

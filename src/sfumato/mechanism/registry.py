@@ -13,6 +13,7 @@ from sfumato.mechanism.edges import EdgeMechanism
 from sfumato.mechanism.graph_edges import GraphEdgeMechanism
 from sfumato.mechanism.policy_edges import PolicyEdgeMechanism
 from sfumato.mechanism.strategies import blocked, blocks, haar, hierarchy, identity, no_options, prefix
+from sfumato.mechanism.tree import ConsistentMechanism
 from sfumato.mechanism.tuning import best_hierarchy
 from sfumato.policy import Policy
 from sfumato.workload import AxisQueries, ProductQueries, Workload
@@ -51,6 +52,12 @@ def policy_edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism
     return PolicyEdgeMechanism(name="policy-edges", policy=policy, epsilon=epsilon)
 
 
+def consistent(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """Noise on the edge values of a spanning tree, then the nearest ones without negative counts."""
+    no_options("consistent", options)
+    return ConsistentMechanism(name="consistent", policy=policy, epsilon=epsilon)
+
+
 def _require_grid(policy: Policy, name: str) -> None:
     if policy.domain.ndim < 2:
         raise InvalidInput(f"mechanism={name!r} is for grids; on a line use mechanism='edges'.")
@@ -66,6 +73,7 @@ _BUILDERS: dict[str, Builder] = {
     "edge-hierarchy": edge_hierarchy,
     "policy-edges": policy_edges,
     "blocks": blocks,
+    "consistent": consistent,
 }
 
 

@@ -21,13 +21,13 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.linear import Kronecker, Operator, PseudoInverse
-from sfumato.mechanism.base import Floats, Integers, Mechanism, require_connected, settle
+from sfumato.mechanism.base import Floats, Integers, LinearMechanism, require_connected, settle
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class VertexMechanism(Mechanism):
+class VertexMechanism(LinearMechanism):
     """A strategy with one integer factor for every axis."""
 
     factors: tuple[Operator, ...]

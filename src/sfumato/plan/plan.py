@@ -7,10 +7,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sfumato.exact import text
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Mechanism, singular_value_bound
 from sfumato.policy import Policy
 from sfumato.privacy import Guarantee
 from sfumato.workload import Workload
@@ -41,6 +42,12 @@ class Plan:
     alternatives: tuple[Alternative, ...]
     max_per_entity: int | None = None
 
+    @cached_property
+    def lower_bound(self) -> float | None:
+        """The least expected error of any matrix mechanism (the singular value bound), where it can be computed."""
+        share = self.epsilon / (self.max_per_entity or 1)
+        return singular_value_bound(self.policy, self.workload, float(share))
+
     @property
     def guarantee(self) -> Guarantee:
         """The promise that a release by this plan will carry."""
@@ -69,10 +76,10 @@ class Plan:
     def describe(self) -> str:
         """The plan in plain words, for a terminal."""
         chosen = [f"Mechanism  {self.mechanism.describe()}"]
-        chosen.append(
-            f"Accuracy   {self.workload.describe()}: expected squared error {_short(self.expected_error)}, "
-            f"so a typical answer is right to ±{_short(self.typical_error)} (95 %)"
-        )
+        chosen.append(f"Accuracy   {self.workload.describe()}: {self._accuracy()}")
+        if self.lower_bound and not math.isnan(self.expected_error):
+            times = self.expected_error / self.lower_bound
+            chosen.append(f"Limit      {times:.3g} times the singular value bound for matrix mechanisms")
         rows = [["", "mechanism", "expected squared error", "against the choice"]]
         for other in self.alternatives:
             mark = "→" if other.name == self.mechanism.name and other.error == self.expected_error else ""
@@ -92,6 +99,14 @@ class Plan:
             ]
         )
 
+    def _accuracy(self) -> str:
+        if math.isnan(self.expected_error):
+            return "the error depends on the data and is not known; rehearse it with like=public counts"
+        return (
+            f"expected squared error {_short(self.expected_error)}, so a typical answer is right to "
+            f"±{_short(self.typical_error)} (95 %)"
+        )
+
     def __str__(self) -> str:
         return self.describe()
 
@@ -108,8 +123,9 @@ class Plan:
             "guarantee": self.guarantee.to_dict(),
             "promise": str(self.guarantee),
             "workload": self.workload.spec(),
-            "expected_error": self.expected_error,
-            "typical_error": self.typical_error,
+            "expected_error": None if math.isnan(self.expected_error) else self.expected_error,
+            "typical_error": None if math.isnan(self.expected_error) else self.typical_error,
+            "lower_bound": self.lower_bound,
             "alternatives": [
                 {"name": a.name, "options": a.options, "expected_error": a.error, "reason": a.reason}
                 for a in self.alternatives
@@ -128,7 +144,7 @@ class Plan:
         return (
             f"<div><b>Plan</b>: {escape(self.mechanism.describe())}<br>"
             f"<b>Promise</b>: {escape(str(self.guarantee))}<br>"
-            f"<b>Accuracy</b>: {escape(self.workload.describe())}, typically ±{_short(self.typical_error)} (95 %)"
+            f"<b>Accuracy</b>: {escape(self.workload.describe())}: {escape(self._accuracy())}"
             "<table><tr><th>mechanism</th><th>expected squared error</th><th>against the choice</th></tr>"
             f"{rows}</table></div>"
         )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
 from sfumato.exact import Number, positive_fraction, positive_int
 from sfumato.mechanism import Mechanism, build, variants
 from sfumato.noise import DiscreteLaplace
 from sfumato.plan.plan import Alternative, Plan
+from sfumato.plan.rehearsal import public_counts, rehearsed_error
 from sfumato.policy import Policy
 from sfumato.workload import Workload
 
@@ -25,6 +30,7 @@ def plan(
     *,
     mechanism: str | None = None,
     max_per_entity: int | None = None,
+    like: Any = None,
     **options: Any,
 ) -> Plan:
     """The mechanism with the smallest expected squared error on the workload, under the policy at ε.
@@ -32,22 +38,32 @@ def plan(
     With `mechanism` one is forced, and further keywords are its options. With `max_per_entity=m` the promise speaks
     of a person, each of whose at most m records may change along an edge of the policy, and the noise grows by m;
     without it, of one record.
+
+    Mechanisms whose error depends on the data are weighed only with `like`: public counts of the same kind, or an
+    earlier release, on which they are rehearsed. Never give private counts there, not even old ones.
     """
     budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
+    public = None if like is None else public_counts(like, policy.domain)
     weighed: list[tuple[float, Mechanism]] = []
     others: list[Alternative] = []
     for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
         try:
             built = build(name, policy, share, **chosen)
-            error = built.model.expected_error(workload, policy.domain)
+            error = _expected(built, workload, public)
         except SfumatoError as error_met:
             if mechanism is not None:
                 raise
             others.append(Alternative(name, "", None, _first_sentence(error_met)))
             continue
+        if math.isnan(error) and mechanism is None:
+            others.append(
+                Alternative(name, "", None, "its error depends on the data: give like=public counts to weigh it")
+            )
+            continue
         weighed.append((error, built))
     if not weighed:
-        raise InvalidInput("no mechanism fits this policy and workload: " + "; ".join(a.reason for a in others))
+        reasons = dict.fromkeys(other.reason for other in others)
+        raise InvalidInput(f"no mechanism fits this policy and workload: {'; '.join(reasons)}.")
     best_error, best = min(weighed, key=lambda pair: pair[0])
     ranked = _best_of_each_name(weighed) + _unusable(others, weighed)
     return Plan(
@@ -77,6 +93,8 @@ def epsilon_for(
     for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
         try:
             built = build(name, policy, Fraction(1), **chosen)
+            if built.model is None:
+                raise InvalidInput(f"mechanism={name!r}: its error depends on the data, so no ε can be named for it.")
             terms = built.model.error_terms(workload, policy.domain)
         except SfumatoError:
             if mechanism is not None:
@@ -87,6 +105,13 @@ def epsilon_for(
     if not found:
         raise InvalidInput("no mechanism fits this policy and workload.")
     return float(_round_up(min(found)) * (count or 1))
+
+
+def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | None) -> float:
+    """From the law of the noise, or rehearsed on public counts; NaN where neither is there."""
+    if built.model is not None:
+        return built.model.expected_error(workload, built.policy.domain)
+    return math.nan if public is None else rehearsed_error(built, public, workload)
 
 
 def _smallest(terms: list[float], rates: list[Fraction], target: float) -> Fraction:

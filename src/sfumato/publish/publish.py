@@ -58,10 +58,8 @@ def publish(
             max_per_entity=bound,
             private=randomness.private,
         )
-    noise = [block.noise.sample(block.estimator.cols, randomness) for block in plan.mechanism.model.blocks]
-    measured = plan.mechanism.measure(values, noise)
     total = int(values.sum()) if plan.policy.total_is_public else None
-    estimates = plan.mechanism.estimate(measured, total)
+    estimates = plan.mechanism.run(values, total, randomness)
     return Release(
         id=release_id,
         counts=estimates.reshape(plan.policy.domain.shape),

@@ -31,7 +31,8 @@ def adjusted(counts: NDArray[np.float64], total: int | None, *, non_negative: bo
     notes = []
     if non_negative:
         flat = np.maximum(flat, 0.0) if total is None else _onto_simplex(flat, total)
-        notes.append("negative estimates were removed, so empty cells and sums of them are biased upwards")
+        others = "" if total is None else ", and full cells downwards, since the total is kept"
+        notes.append(f"negative estimates were removed, so empty cells and sums of them are biased upwards{others}")
     if integers:
         flat = np.rint(flat) if total is None else _round_keeping(flat, total)
         notes.append("estimates were rounded to whole numbers")
@@ -47,7 +48,9 @@ def _onto_simplex(values: NDArray[np.float64], total: int) -> NDArray[np.float64
     index = np.arange(1, len(values) + 1)
     kept = np.flatnonzero(falling - excess / index > 0)
     level = excess[kept[-1]] / index[kept[-1]] if len(kept) else float(falling[0])
-    return np.maximum(values - level, 0.0)
+    nearest = np.maximum(values - level, 0.0)
+    nearest[np.argmax(nearest)] += total - nearest.sum()  # what rounding lost, where it weighs least
+    return nearest
 
 
 def _round_keeping(values: NDArray[np.float64], total: int) -> NDArray[np.float64]:

@@ -55,6 +55,37 @@ def range_margins(model: NoiseModel, low: Floats, high: Floats, confidence: floa
     return deviation, margin
 
 
+def cell_margins(model: NoiseModel, confidence: float) -> tuple[Floats, Floats]:
+    """(standard error, half-width) of every single cell, in the domain's shape.
+
+    Along an axis most cells feel the noise alike. One cell stands for all that share their place in every block.
+    """
+    cells = np.arange(int(np.prod(model.shape)))
+    kind = np.zeros(model.shape, dtype=np.int64)
+    for block in model.blocks:
+        if isinstance(block.estimator, Incidence):
+            kind = cells.reshape(model.shape)  # an arbitrary graph: every cell is its own kind
+        elif isinstance(block.estimator, Selection):
+            kind = 2 * kind + block.estimator.mask.reshape(model.shape)
+        else:
+            for axis, factor in enumerate(_factors(block.estimator)):
+                alike, count = _alike(model, axis, factor)
+                kind = kind * count + np.expand_dims(alike, [i for i in range(kind.ndim) if i != axis])
+        kind = np.unique(kind, return_inverse=True)[1].reshape(model.shape)  # small numbers again
+    _, first, which = np.unique(kind, return_index=True, return_inverse=True)
+    low = np.stack(np.unravel_index(cells[first], model.shape), axis=-1).astype(np.float64)
+    deviation, margin = range_margins(model, low, low + 1, confidence)
+    return deviation[which].reshape(model.shape), margin[which].reshape(model.shape)
+
+
+def _alike(model: NoiseModel, axis: int, factor: Operator) -> tuple[NDArray[np.int64], int]:
+    """(the kind of each cell along one axis, how many kinds there are), told by the moments of what it feels."""
+    cell = np.arange(model.shape[axis], dtype=np.float64)
+    signs = [*factor.range_moments(cell, cell + 1), model.pull[axis] if model.centred else np.zeros_like(cell)]
+    kinds, alike = np.unique(np.round(np.stack(signs, axis=-1), 12), axis=0, return_inverse=True)
+    return alike.ravel(), len(kinds)
+
+
 def query_margins(model: NoiseModel, q: Floats, confidence: float) -> tuple[Floats, Floats]:
     """(standard error, half-width) of the answers to arbitrary linear queries, one row each."""
     coefficients = list(model.coefficients(q))
@@ -131,9 +162,13 @@ def _keeps_integers(factor: Operator) -> bool:
     return isinstance(factor, (Selection, Incidence, Difference, Identity))
 
 
+def _factors(estimator: Operator) -> tuple[Operator, ...]:
+    return estimator.factors if isinstance(estimator, Kronecker) else (estimator,)
+
+
 def _all_factors(model: NoiseModel) -> Iterator[Operator]:
     for block in model.blocks:
-        yield from block.estimator.factors if isinstance(block.estimator, Kronecker) else (block.estimator,)
+        yield from _factors(block.estimator)
 
 
 def _chunks(count: int, step: int) -> Iterator[slice]:

@@ -100,14 +100,22 @@ def lattice_quantiles(groups: list[Group], smooth: Floats, confidence: float) ->
 
 
 def _steps(sizes: list[Floats], largest: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """The step of each sum's lattice, and whether its coefficients are multiples of it."""
+    """The step of each sum's lattice, and whether its coefficients are multiples of it.
+
+    A common step is the smallest coefficient over a small whole number, if there is one.
+    """
     least = 1e-12 * largest[:, None]
     smallest = np.min([np.where(size > least, size, np.inf).min(axis=-1, initial=np.inf) for size in sizes], axis=0)
-    exact = smallest * RESOLUTION >= largest * (1 - 1e-9)
-    for size in sizes:
-        ratio = size / smallest[:, None]
-        exact &= (np.abs(ratio - np.rint(ratio)) < 1e-9 * np.maximum(ratio, 1)).all(axis=-1)
-    return np.where(exact, smallest, largest / RESOLUTION), exact
+    step, exact = largest / RESOLUTION, np.zeros(len(largest), dtype=bool)
+    for parts in range(1, 9):
+        rows = np.flatnonzero(~exact & (smallest * RESOLUTION >= parts * largest * (1 - 1e-9)))
+        fits = np.ones(len(rows), dtype=bool)
+        for size in sizes:
+            ratio = parts * size[rows] / smallest[rows, None]
+            fits &= (np.abs(ratio - np.rint(ratio)) < 1e-9 * np.maximum(ratio, 1)).all(axis=-1)
+        exact[rows[fits]] = True
+        step[rows[fits]] = smallest[rows[fits]] / parts
+    return step, exact
 
 
 def _ripple(groups: list[Group], largest: Floats) -> Floats:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain import Domain, Labels
+from sfumato.domain.labels import shorten
 from sfumato.errors import InvalidInput
 from sfumato.mechanism import Mechanism, SummedArea
 from sfumato.privacy import Guarantee
 from sfumato.release.adjust import Adjusted, adjusted
 from sfumato.release.answer import Answer
-from sfumato.release.intervals import check_confidence, query_margins, range_margins
+from sfumato.release.intervals import cell_margins, check_confidence, query_margins, range_margins
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -36,12 +37,13 @@ class Release:
     mechanism: Mechanism
     workload: str
     created: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.counts.shape != self.domain.shape:
-            raise InvalidInput(f"counts of shape {self.counts.shape} do not fit the domain's {self.domain.shape}.")
-        self.counts.flags.writeable = False
+        counts = np.asarray(self.counts, dtype=np.float64)
+        if counts.shape != self.domain.shape:
+            raise InvalidInput(f"counts of shape {counts.shape} do not fit the domain's {self.domain.shape}.")
+        counts.flags.writeable = False  # a release is a value
+        object.__setattr__(self, "counts", counts)
 
     @property
     def domain(self) -> Domain:
@@ -77,16 +79,18 @@ class Release:
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
         """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order."""
         confidence = check_confidence(confidence)
-        table = scipy.sparse.csr_matrix(
-            np.atleast_2d(matrix) if not scipy.sparse.issparse(matrix) else matrix, dtype=np.float64
-        )
+        sparse = scipy.sparse.issparse(matrix)
+        try:
+            table = scipy.sparse.csr_matrix(matrix if sparse else np.atleast_2d(matrix), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput("matrix must be numbers: one row a query, one column a cell in C order.") from error
         if table.shape[1] != self.domain.size:
             raise InvalidInput(
                 f"matrix has {table.shape[1]} columns; the domain has {self.domain.size} cells: one each."
             )
         if not np.isfinite(table.data).all():
             raise InvalidInput("matrix holds entries that are not finite numbers.")
-        shape = () if np.ndim(matrix) == 1 and not scipy.sparse.issparse(matrix) else (table.shape[0],)
+        shape = () if not sparse and np.ndim(matrix) == 1 else (table.shape[0],)
         stderr, margin = np.empty(table.shape[0]), np.empty(table.shape[0])
         step = max(1, (1 << 22) // self.domain.size)
         for start in range(0, table.shape[0], step):
@@ -98,9 +102,8 @@ class Release:
     def cells(self, *, confidence: float = 0.95) -> Answer:
         """Every cell as a query of its own, in the domain's shape."""
         confidence = check_confidence(confidence)
-        low = np.stack(np.unravel_index(np.arange(self.domain.size), self.domain.shape), axis=-1).astype(np.float64)
-        stderr, margin = range_margins(self.mechanism.model, low, low + 1, confidence)
-        return Answer.of(self.counts.ravel(), stderr, margin, confidence, self.domain.shape)
+        stderr, margin = cell_margins(self.mechanism.model, confidence)
+        return Answer.of(self.counts, stderr, margin, confidence, self.domain.shape)
 
     def adjusted(self, *, non_negative: bool = True, integers: bool = False) -> Adjusted:
         """Counts made non-negative or whole, for those who need them so. Both bias; the result says so and has no
@@ -112,15 +115,26 @@ class Release:
     def _boxes(self, ranges: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
         axis = self.domain.axes[0]
         if self.domain.ndim == 1 and isinstance(axis, Labels):
-            wanted = [ranges] if isinstance(ranges, (str, int, bool)) else list(ranges)
-            unknown = [label for label in wanted if label not in axis.labels]
-            if unknown:
-                raise InvalidInput(f"ranges names {unknown[0]!r}, which is not a label of the domain.")
-            first = np.array([axis.labels.index(label) for label in wanted], dtype=np.float64).reshape(-1, 1)
-            return first, first + 1, () if isinstance(ranges, (str, int, bool)) else (len(wanted),)
+            return self._labelled(axis, ranges)
         low, high = self.domain.fractional(ranges)
         d = self.domain.ndim
         return low.reshape(-1, d), high.reshape(-1, d), low.shape[:-1]
+
+    def _labelled(self, axis: Labels, wanted: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
+        single = isinstance(wanted, (str, int, bool, np.generic))
+        if not single and not isinstance(wanted, Iterable):
+            raise InvalidInput(f"ranges={wanted!r} must be a label of the domain, or a list of labels.")
+        place = {label: cell for cell, label in enumerate(axis.labels)}
+        cells = []
+        for given in [wanted] if single else wanted:
+            label = given.item() if isinstance(given, np.generic) else given
+            if type(label) is not axis.kind or label not in place:
+                raise InvalidInput(
+                    f"ranges names {label!r}, which is not a label of the domain. Known: {shorten(axis.labels)}."
+                )
+            cells.append(place[label])
+        low = np.array(cells, dtype=np.float64).reshape(-1, 1)
+        return low, low + 1, () if single else (len(cells),)
 
     # ------------------------------------------------------------------ files and pictures
 

@@ -1,0 +1,99 @@
+"""How far a plan is from the best that any matrix mechanism could do: the singular value bound.
+
+For a workload W of m queries under add/remove, every matrix mechanism has a total squared error of at least
+`(2/ε²)·(Σ σ_i(W))²/n`, n being the number of columns (Li and Miklau, ICDT 2013; the L1 sensitivity that ε-privacy
+needs is at least the L2 one of their theorem). By transformational equivalence the same holds under a policy with W·P
+in the place of W and the number of edges in the place of n. The squares of the singular values are the eigenvalues of
+`L^½·G·L^½` with the Gram matrix G = WᵀW and the Laplacian L = P·Pᵀ.
+
+The bound is for matrix mechanisms with continuous noise; data-dependent mechanisms, and discrete noise at large ε,
+may fall below it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.policy import Complete, NoMoves, Policy, Stencil
+from sfumato.workload import AxisQueries, MatrixQueries, ProductQueries, Workload
+
+# Eigenvalues of a dense matrix this large take a fraction of a second.
+LARGEST_DENSE = 1024
+
+
+def singular_value_bound(policy: Policy, workload: Workload, epsilon: float) -> float | None:
+    """The least mean squared error a query of any matrix mechanism, or None where it is not computed."""
+    shape = policy.domain.shape
+    if isinstance(workload, ProductQueries):
+        if isinstance(policy.moves, NoMoves) and policy.absent is not None and policy.absent.all():
+            nuclear = math.prod(_line(n, workload.kind) for n in shape)
+            return 2 / epsilon**2 * nuclear**2 / policy.domain.size
+        moves = policy.moves
+        if isinstance(moves, Stencil) and moves.longest == 1 and len(shape) == 1 and policy.absent is None:
+            return 2 / epsilon**2 * _path(shape[0], workload.kind)
+    if policy.domain.size > LARGEST_DENSE:
+        return None
+    gram = _gram(shape, workload)
+    laplacian, edges = _laplacian(policy)
+    if gram is None or edges == 0:
+        return None
+    values, vectors = np.linalg.eigh(laplacian)
+    half = vectors * np.sqrt(np.maximum(values, 0.0))
+    spectrum = np.maximum(np.linalg.eigvalsh(half.T @ gram @ half), 0.0)
+    return float(2 / epsilon**2 * np.sqrt(spectrum).sum() ** 2 / edges)
+
+
+def _line(n: int, kind: AxisQueries) -> float:
+    """Σ σ of all queries along one axis, divided by the root of their number, in closed form.
+
+    The Gram matrix of all ranges is n + 1 times the inverse of the second difference with both ends held, that of all
+    prefixes the inverse of the one with one end held; their eigenvalues are known.
+    """
+    k = np.arange(1, n + 1)
+    if kind is AxisQueries.RANGES:
+        return float(math.sqrt((n + 1) / kind.count(n)) * (0.5 / np.sin(math.pi * k / (2 * (n + 1)))).sum())
+    if kind is AxisQueries.PREFIXES:
+        return float((0.5 / np.sin(math.pi * (2 * k - 1) / (2 * (2 * n + 1)))).sum() / math.sqrt(n))
+    return math.sqrt(n)
+
+
+def _path(n: int, kind: AxisQueries) -> float:
+    """(Σ σ)²/(edges · queries) of a line's queries seen from its n - 1 edges, in closed form."""
+    if n == 1:
+        return 0.0
+    if kind is AxisQueries.PREFIXES:  # a prefix has one end: the identity over the edges, and the total
+        return (n - 1) / n
+    if kind is AxisQueries.RANGES:  # every edge ends n ranges, every two edges end one together: (n + 1)·I - 1·1ᵀ
+        return float(((n - 2) * math.sqrt(n + 1) + math.sqrt(2)) ** 2 / ((n - 1) * kind.count(n)))
+    angles = math.pi * np.arange(1, n) / n  # cells: DᵀD of a path, whose eigenvalues are 2 - 2·cos
+    return float(np.sqrt(2 - 2 * np.cos(angles)).sum() ** 2 / ((n - 1) * n))
+
+
+def _gram(shape: tuple[int, ...], workload: Workload) -> NDArray[np.float64] | None:
+    if isinstance(workload, ProductQueries):
+        parts = [workload.kind.together(n, np.arange(n)[:, None], np.arange(n)[None, :]) for n in shape]
+        gram = parts[0]
+        for part in parts[1:]:
+            gram = np.asarray(np.kron(gram, part), dtype=np.float64)
+        return gram
+    if isinstance(workload, MatrixQueries):
+        return np.asarray((workload.matrix.T @ workload.matrix).todense()) / workload.matrix.shape[0]
+    return None
+
+
+def _laplacian(policy: Policy) -> tuple[NDArray[np.float64], int]:
+    """(P·Pᵀ, the number of edges)."""
+    size = policy.domain.size
+    if isinstance(policy.moves, Complete) and policy.absent is None:
+        return size * np.eye(size) - 1.0, size * (size - 1) // 2
+    pairs = policy.edges()
+    table = np.zeros((size, size))
+    inner = pairs[pairs[:, 1] >= 0]
+    np.add.at(table, (pairs[:, 0], pairs[:, 0]), 1.0)
+    np.add.at(table, (inner[:, 1], inner[:, 1]), 1.0)
+    np.add.at(table, (inner[:, 0], inner[:, 1]), -1.0)
+    np.add.at(table, (inner[:, 1], inner[:, 0]), -1.0)
+    return table, len(pairs)

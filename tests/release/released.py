@@ -1,0 +1,58 @@
+"""Releases for the tests of this directory: every mechanism, policy and kind of domain once, and one with known counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import sfumato as sf
+from sfumato.mechanism import build
+
+LINE = sf.Line(0, 8, cells=8)
+GRID = sf.Grid(bounds=(-1.0, 40.5, 1.0, 41.0), shape=(6, 5), names=("lon", "lat"))
+CUBE = sf.Grid(bounds=(0, 0, 0, 1, 1, 1), shape=(3, 2, 4))
+MEANS = sf.Categories(["bus", "tram", 'by "foot", slowly'], other="tram")
+MIXED = sf.Domain((sf.Interval("hour", 0, 24, 4), sf.Labels("week", (1, 2, 3))))
+
+PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
+    "bounded identity": (sf.bounded(LINE), "identity", {}),
+    "bounded hierarchy": (sf.bounded(GRID), "hierarchy", {"branching": 2}),
+    "unbounded identity": (sf.unbounded(GRID), "identity", {}),
+    "unbounded haar": (sf.unbounded(CUBE), "haar", {}),
+    "unbounded hierarchy": (sf.unbounded(LINE), "hierarchy", {"branching": 4, "root": True}),
+    "unbounded prefix": (sf.unbounded(LINE), "prefix", {"reverse": True}),
+    "unbounded labels": (sf.unbounded(MEANS), "identity", {}),
+    "unbounded mixed": (sf.unbounded(MIXED), "identity", {}),
+    "threshold edges": (sf.threshold(LINE, 2), "edges", {}),
+    "threshold prefix": (sf.threshold(LINE, 1), "prefix", {}),
+    "within edges": (sf.within(GRID, delta="1/10"), "edges", {}),
+    "within edge-haar": (sf.within(GRID, delta=0.25, metric="chebyshev"), "edge-haar", {}),
+    "within boundary": (sf.within(GRID, delta=0.2, sources="boundary"), "edges", {}),
+    "within points": (sf.within(LINE, delta=1.5, sources=[[2.5]]), "identity", {}),
+    "graph edges": (sf.graph(MEANS, [("bus", "tram"), (1, 2), (0, sf.ABSENT)]), "edges", {}),
+    "graph parts": (sf.graph(LINE, [(0, 1), (2, 3)], publish_component_totals=True), "edges", {}),
+    "graph identity": (sf.graph(LINE, [(i, i + 1) for i in range(7)]), "identity", {}),
+}
+
+
+def sample(name: str, *, epsilon: Any = "0.7", seed: int = 3, **given: Any) -> sf.Release:
+    """A seeded release by one of the plans above."""
+    policy, mechanism, options = PLANS[name]
+    counts = np.arange(policy.domain.size).reshape(policy.domain.shape) % 7
+    plan = sf.plan(policy, sf.histogram(), epsilon=epsilon, mechanism=mechanism, **options)
+    return plan.publish(counts, source=sf.SeededSource(seed), **given)
+
+
+def known(domain: sf.Domain, counts: Any, *, public_total: bool = False) -> sf.Release:
+    """A release whose estimates are the given numbers."""
+    policy = sf.bounded(domain) if public_total else sf.unbounded(domain)
+    guarantee = sf.Guarantee(policy=policy, epsilon=1)  # type: ignore[arg-type]
+    return sf.Release(
+        id="known",
+        counts=np.array(counts, dtype=np.float64).reshape(domain.shape),
+        guarantee=guarantee,
+        mechanism=build("identity", policy, guarantee.epsilon),
+        workload="single cells",
+        created="2026-03-01T12:00:00+00:00",
+    )
