@@ -2,7 +2,9 @@
 
 from sfumato.linear.compose import Kronecker, Product, PseudoInverse, Stack
 from sfumato.linear.elementary import Difference, Identity, Prefix
+from sfumato.linear.embedded import Embedded
 from sfumato.linear.haar import Haar
+from sfumato.linear.hanging import Hanging
 from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
 from sfumato.linear.operator import Matrix, Operator
@@ -12,7 +14,9 @@ from sfumato.linear.selection import Selection
 
 __all__ = [
     "Difference",
+    "Embedded",
     "Haar",
+    "Hanging",
     "Hierarchy",
     "Identity",
     "Incidence",

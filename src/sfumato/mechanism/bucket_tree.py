@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +143,7 @@ def _candidates(buckets: Buckets) -> Iterator[BucketTree]:
         for place in (middle, index * n // count) if levels else (middle,):
             labels = [np.zeros(count, dtype=np.int64), *(place // block for block in blocks)]
             heads = [np.flatnonzero(np.diff(label, prepend=-1)) for label in labels] + [index]
-            firsts = tuple(np.searchsorted(lower, upper) for upper, lower in zip(heads, heads[1:], strict=False))
+            firsts = tuple(np.searchsorted(lower, upper) for upper, lower in pairwise(heads))
             equal = [UNITS // (levels + 1)] * (levels + 1)
             equal[0] += UNITS - sum(equal)
             yield BucketTree(buckets, firsts, tuple(equal))

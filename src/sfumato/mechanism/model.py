@@ -2,9 +2,9 @@
 
 Every linear mechanism reports `x + L·η`, where L is a row of blocks, each of which is applied to independent discrete
 Laplace noise of one scale. A block is a Kronecker product of operators along the axes (vertex strategies, edges along
-grid lines), a selection of cells (edges to ⊥) or an incidence matrix (an arbitrary graph). The answer to a query q
-feels noise j with the coefficient (Lᵀq)_j, and everything below is a sum over these coefficients that the structure
-of the block shortens.
+grid lines), a selection of cells (edges to ⊥), an incidence matrix (an arbitrary graph) or that of the cells of a grid
+that hang on the corners of cubes (a spanner). The answer to a query q feels noise j with the coefficient (Lᵀq)_j, and
+everything below is a sum over these coefficients that the structure of the block shortens.
 """
 
 from __future__ import annotations
@@ -20,11 +20,21 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
-from sfumato.linear import Identity, Incidence, Kronecker, Operator, PseudoInverse, Selection
+from sfumato.linear import (
+    Difference,
+    Embedded,
+    Hanging,
+    Identity,
+    Incidence,
+    Kronecker,
+    Operator,
+    PseudoInverse,
+    Selection,
+)
 from sfumato.linear.operator import range_weights
 from sfumato.mechanism.boxes import SummedArea, pieces
 from sfumato.noise import DiscreteLaplace
-from sfumato.workload import GivenRanges, MatrixQueries, ProductQueries, Workload
+from sfumato.workload import AxisQueries, GivenRanges, MatrixQueries, ProductQueries, Workload
 
 Floats = NDArray[np.float64]
 
@@ -70,8 +80,10 @@ class NoiseModel:
                     means.append(float(cover.ravel()[estimator.mask.ravel()].sum()))
                 elif isinstance(estimator, Incidence):
                     means.append(self._edges_cut(estimator, workload))
+                elif isinstance(estimator, Hanging):
+                    means.append(estimator.mean_square(kind.together))
                 else:
-                    means.append(math.prod(kind.mean_variance(factor) for factor in _factors(estimator)))
+                    means.append(math.prod(_mean_variance(kind, factor) for factor in _factors(estimator)))
             if self.centred:
                 saved = math.prod(float(kind.mean_square(g)) / float(g.sum()) for g in self.pull)
                 means = [max(means[0] - saved, 0.0)]
@@ -128,6 +140,8 @@ class NoiseModel:
                 yield (counts * weights**2).sum(axis=-1), (counts * weights**4).sum(axis=-1)
             elif isinstance(estimator, Incidence):
                 yield self._graph_moments(estimator, low, high)
+            elif isinstance(estimator, Hanging):
+                yield estimator.box_moments(low, high)
             else:
                 moments = [f.range_moments(low[:, i], high[:, i]) for i, f in enumerate(_factors(estimator))]
                 second = reduce(np.multiply, [m[0] for m in moments])
@@ -163,6 +177,11 @@ class NoiseModel:
                 weights, counts = self._cells_hit(estimator, low, high)
             elif isinstance(estimator, Incidence):
                 return None
+            elif isinstance(estimator, Hanging):
+                listed = estimator.box_terms(low, high)
+                if listed is None:
+                    return None
+                weights, counts = listed
             else:
                 factors = _factors(estimator)
                 if self.centred and not all(_is_identity(factor) for factor in factors):
@@ -222,6 +241,17 @@ class NoiseModel:
 
 def _factors(estimator: Operator) -> tuple[Operator, ...]:
     return estimator.factors if isinstance(estimator, Kronecker) else (estimator,)
+
+
+def _mean_variance(kind: AxisQueries, factor: Operator) -> float:
+    """As `AxisQueries.mean_variance`, and closed also for values and differences of some cells of a line."""
+    if not isinstance(factor, Embedded):
+        return kind.mean_variance(factor)
+    n, cells = factor.rows, factor.cells
+    if isinstance(factor.inner, Difference):
+        u, v = cells[: factor.cols], cells[len(cells) - factor.cols :]
+        return float((kind.together(n, u, u) + kind.together(n, v, v) - 2 * kind.together(n, u, v)).sum())
+    return float(kind.inclusion(n)[cells].sum()) if _is_identity(factor.inner) else kind.mean_variance(factor)
 
 
 def _is_identity(factor: Operator) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.linear import Haar, Identity
+from sfumato.mechanism.adaptive import DawaOnCells, DawaOnTree
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import EdgeMechanism
 from sfumato.mechanism.graph_edges import GraphEdgeMechanism
@@ -15,7 +16,7 @@ from sfumato.mechanism.policy_edges import PolicyEdgeMechanism
 from sfumato.mechanism.strategies import blocked, blocks, haar, hierarchy, identity, no_options, prefix
 from sfumato.mechanism.tree import ConsistentMechanism
 from sfumato.mechanism.tuning import best_hierarchy
-from sfumato.policy import Policy
+from sfumato.policy import Complete, Policy
 from sfumato.workload import AxisQueries, ProductQueries, Workload
 
 Builder = Callable[..., Mechanism]
@@ -58,6 +59,22 @@ def consistent(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     return ConsistentMechanism(name="consistent", policy=policy, epsilon=epsilon)
 
 
+def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """DAWA on the counts, or on the edge values of a tree, where `consistent=True` removes negative counts."""
+    if policy.moves_exist and not isinstance(policy.moves, Complete):
+        consistent = options.pop("consistent", True)
+        no_options("dawa", options)
+        if not isinstance(consistent, bool):
+            raise InvalidInput(f"consistent={consistent!r} must be True or False.")
+        return DawaOnTree(name="dawa", policy=policy, epsilon=epsilon, options={"consistent": consistent})
+    no_options("dawa", options)
+    if policy.domain.size == 1 or (policy.absent is not None and not policy.absent.all()):
+        raise InvalidInput(
+            "mechanism='dawa' needs add/remove, replace-one, or a policy that a tree spans; use 'edges'."
+        )
+    return DawaOnCells(name="dawa", policy=policy, epsilon=epsilon)
+
+
 def _require_grid(policy: Policy, name: str) -> None:
     if policy.domain.ndim < 2:
         raise InvalidInput(f"mechanism={name!r} is for grids; on a line use mechanism='edges'.")
@@ -74,6 +91,7 @@ _BUILDERS: dict[str, Builder] = {
     "policy-edges": policy_edges,
     "blocks": blocks,
     "consistent": consistent,
+    "dawa": dawa,
 }
 
 

@@ -109,8 +109,9 @@ def blocks(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     if policy.domain.ndim != 1:
         raise InvalidInput("mechanism='blocks' is for lines; on a grid use mechanism='edge-hierarchy'.")
     n, moves = policy.domain.size, policy.moves
-    reach = int(moves.reach[0]) if isinstance(moves, Stencil) else max(n - 1, 1)
-    tuned = best_prefix_blocks(reach)
+    if not isinstance(moves, Stencil):
+        raise InvalidInput("mechanism='blocks' is for moves on a line; under this policy use mechanism='hierarchy'.")
+    tuned = best_prefix_blocks(max(int(moves.reach[0]), 1))
     (lengths,) = _each_axis(options.pop("blocks", None), [tuned[0]], "blocks")
     equal = (1,) * len(lengths)
     (weights,) = _each_axis(options.pop("weights", None), [tuned[1] if lengths == tuned[0] else equal], "weights")

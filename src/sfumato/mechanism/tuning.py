@@ -118,7 +118,8 @@ def best_prefix_blocks(reach: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         error = _ends_error(length, 1, np.inf, grid[:, None]) * (crossed + 2 * grid) ** 2
         at = int(np.argmin(error))
         best = min(best, (float(error[at]), (length, 1), (1.0, float(grid[at]))))
-        for middle in (c for c in range(2, length) if length % c == 0):
+        divisors = [c for c in range(2, length) if length % c == 0]
+        for middle in sorted(divisors, key=lambda c: abs(np.log(c**2 / length)))[:6]:
             blocks, cells = grid[:, None, None], grid[None, :, None]
             table = _ends_error(length, middle, blocks, cells) * (crossed + 2 * (blocks + cells)[..., 0]) ** 2
             i, j = np.unravel_index(int(np.argmin(table)), table.shape)

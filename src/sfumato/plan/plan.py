@@ -45,6 +45,8 @@ class Plan:
     @cached_property
     def lower_bound(self) -> float | None:
         """The least expected error of any matrix mechanism (the singular value bound), where it can be computed."""
+        if self.mechanism.model is None:
+            return None  # the bound does not hold for mechanisms that look at the data
         share = self.epsilon / (self.max_per_entity or 1)
         return singular_value_bound(self.policy, self.workload, float(share))
 
@@ -77,17 +79,18 @@ class Plan:
         """The plan in plain words, for a terminal."""
         chosen = [f"Mechanism  {self.mechanism.describe()}"]
         chosen.append(f"Accuracy   {self.workload.describe()}: {self._accuracy()}")
-        if self.lower_bound and not math.isnan(self.expected_error):
+        if self.lower_bound:
             times = self.expected_error / self.lower_bound
             chosen.append(f"Limit      {times:.3g} times the singular value bound for matrix mechanisms")
         rows = [["", "mechanism", "expected squared error", "against the choice"]]
         for other in self.alternatives:
-            mark = "→" if other.name == self.mechanism.name and other.error == self.expected_error else ""
+            mark = "→" if other.name == self.mechanism.name else ""
             name = f"{other.name} {other.options}".strip()
             if other.error is None:
                 rows.append([mark, name, "—", other.reason])
             else:
-                rows.append([mark, name, _short(other.error), _ratio(other.error, self.expected_error)])
+                versus = "the choice" if mark else _ratio(other.error, self.expected_error)
+                rows.append([mark, name, _short(other.error), versus])
         return "\n".join(
             [
                 f"Plan for {' × '.join(map(str, self.policy.domain.shape))} cells at ε = {text(self.epsilon)}",
@@ -156,7 +159,7 @@ def _short(value: float) -> str:
 
 def _ratio(error: float, chosen: float) -> str:
     if error == chosen:
-        return "the choice"
+        return "the same"
     return f"{error / chosen:,.3g} times the error" if chosen > 0 else "more error"
 
 

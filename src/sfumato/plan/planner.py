@@ -183,9 +183,13 @@ def _best_of_each_name(weighed: list[tuple[float, Mechanism]]) -> list[Alternati
         if built.name not in best or error < best[built.name][0]:
             best[built.name] = (error, built)
     return [
-        Alternative(built.name, ", ".join(f"{k}={v}" for k, v in built.options.items()), error)
+        Alternative(built.name, ", ".join(f"{k}={v}" for k, v in built.options.items()), *_known(error))
         for error, built in sorted(best.values(), key=lambda pair: pair[0])
     ]
+
+
+def _known(error: float) -> tuple[float | None, str]:
+    return (None, "its error depends on the data") if math.isnan(error) else (error, "")
 
 
 def _unusable(others: list[Alternative], weighed: list[tuple[float, Mechanism]]) -> list[Alternative]:
