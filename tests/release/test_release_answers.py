@@ -90,7 +90,9 @@ def test_queries_equal_the_matrix_product_dense_or_sparse() -> None:
     assert np.allclose(dense.value, matrix @ release.counts.ravel())
     for field in ("value", "stderr", "low", "high"):
         assert np.array_equal(getattr(dense, field), getattr(sparse, field))
-    assert dense.stderr == pytest.approx(np.sqrt((matrix**2).sum(axis=1) * release.mechanism.model.blocks[0].noise.variance))
+    assert dense.stderr == pytest.approx(
+        np.sqrt((matrix**2).sum(axis=1) * release.mechanism.model.blocks[0].noise.variance)
+    )
     single = release.query(matrix[0].tolist())
     assert (single.value, single.stderr) == (dense.value[0], dense.stderr[0])
 

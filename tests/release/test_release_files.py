@@ -390,3 +390,17 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
     (tmp_path / "plain").write_bytes(b"")
     path = sample("within edges").save(tmp_path / "a.sfumato")
     assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_the_example_in_the_documentation_reads_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "file-format.md").read_text("utf-8")
+    example = page.split("```python\n")[1].split("```")[0]
+    release = sample("unbounded mixed")
+    release.save(tmp_path / "visits.sfumato")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"print": lambda *shown: None}
+    exec(example, names)
+    assert np.array_equal(names["counts"], release.counts)
+    assert set(names["about"]) == {
+        line.split("`")[1] for line in page.splitlines() if line.startswith("| `")
+    }  # every field has a row in the table

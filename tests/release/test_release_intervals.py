@@ -45,9 +45,7 @@ def test_a_single_count_has_the_smallest_interval_that_holds(epsilon: str, confi
 @pytest.mark.parametrize("epsilon", ["0.2", "1", "3"])
 @pytest.mark.parametrize("confidence", CONFIDENCES)
 @pytest.mark.parametrize("shape", ["line", "line range", "grid", "grid range", "boundary"])
-def test_sums_of_edge_noise_have_the_smallest_interval_that_holds(
-    epsilon: str, confidence: float, shape: str
-) -> None:
+def test_sums_of_edge_noise_have_the_smallest_interval_that_holds(epsilon: str, confidence: float, shape: str) -> None:
     """Written out: which noises a range feels. At deviation 10 and more, to a thousandth of coverage."""
     line, grid = sf.Line(0, 1, cells=9), sf.Grid(bounds=(0, 0, 1, 1), shape=(6, 6))
     policy = {
@@ -139,7 +137,10 @@ def test_cells_are_answered_like_ranges_of_one_cell_and_like_queries(name: str, 
     model = sf.plan(policy(grid), sf.histogram(), 2, mechanism=name).mechanism.model
     deviation, margin = cell_margins(model, 0.9)
     low = np.argwhere(np.ones(grid.shape)).astype(float)
-    for other_deviation, other_margin in (range_margins(model, low, low + 1, 0.9), query_margins(model, np.eye(42), 0.9)):
+    for other_deviation, other_margin in (
+        range_margins(model, low, low + 1, 0.9),
+        query_margins(model, np.eye(42), 0.9),
+    ):
         assert np.allclose(deviation.ravel(), other_deviation, rtol=1e-6)
         exact = other_deviation < SMOOTH
         assert np.allclose(margin.ravel()[exact], other_margin[exact], rtol=1e-5)
@@ -235,7 +236,9 @@ def test_cells_lie_in_their_intervals_as_often_as_promised(policy: str, name: st
         assert (np.abs(found) <= 0.9 * margin).mean() < 0.95 - Z * math.sqrt(0.05 * 0.95 / samples)
 
 
-LENGTHS = [(p, m, 40) for p in ("bounded", "unbounded", "threshold") for m in ("identity", "hierarchy", "haar", "edges")]
+LENGTHS = [
+    (p, m, 40) for p in ("bounded", "unbounded", "threshold") for m in ("identity", "hierarchy", "haar", "edges")
+]
 
 
 @pytest.mark.slow

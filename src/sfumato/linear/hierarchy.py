@@ -37,9 +37,10 @@ class Hierarchy(Operator):
     better. Hay, Rastogi, Miklau, Suciu (VLDB 2010), here for unequal branching, any weights and any length.
     """
 
-    fraction_bits = 14
-
-    def __init__(self, n: int, blocks: Sequence[int], weights: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, n: int, blocks: Sequence[int], weights: Sequence[int] | None = None, *, fraction_bits: int = 14
+    ) -> None:
+        self.fraction_bits = fraction_bits
         self.blocks = tuple(int(b) for b in blocks)
         if not self.blocks or self.blocks[-1] != 1 or any(a <= b or a % b for a, b in pairwise(self.blocks)):
             raise InvalidInput(
@@ -114,14 +115,18 @@ class Hierarchy(Operator):
     def inverse_fixed_point(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
         """2^fraction_bits · A⁺·y, nearly, in integers, and *exactly* equivariant: A·z added to y adds 2^bits·z.
 
-        The two passes of `pinv` with coefficients rounded to 14 bits. Every product is rounded down, and every one is
+        The two passes of `pinv` with coefficients rounded to as many bits. Every product is rounded down, and every one is
         of a difference (a node's own value minus the sum of its children, what a parent knows better) that does not
         change when an integer z is added to the cells; so neither does the rounding. Nothing about a remainder of z
         can leak.
         """
+        return self.inverse_of_fractions(y << self.fraction_bits)
+
+    def inverse_of_fractions(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for numbers that have their 14 bits behind the point already, from another axis: they keep them."""
         bits = self.fraction_bits
         own, share = ([np.rint(np.ldexp(level, bits)).astype(np.int64) for level in part] for part in self._passes[:2])
-        values = [(level << bits) // k for k, level in zip(self.weights, self._split(y), strict=True)]
+        values = [level // k for k, level in zip(self.weights, self._split(y), strict=True)]
         best = [values[-1]]
         sums: list[Array] = []
         for depth in range(len(self._ratios) - 1, -1, -1):

@@ -104,18 +104,20 @@ class EdgeMechanism(LinearMechanism):
     @cached_property
     def _fraction_bits(self) -> int:
         """How many binary digits the noise has behind the point."""
-        bits = [sum(strategy.fraction_bits for _, strategy in self._others(axis)) for axis in self._axes]
-        return max(bits, default=0)
+        once = any(isinstance(strategy, Hierarchy) for strategy in self.across)
+        bits = [[strategy.fraction_bits for _, strategy in self._others(axis)] for axis in self._axes]
+        return max((max(b, default=0) if once else sum(b) for b in bits), default=0)
 
     @property
     def _bits_needed(self) -> float:
-        """How many bits the largest number on the way may take: the scale of the noise, times 2⁸ for its tail; sums
-        along the other axes; fractions; and the coefficients that a hierarchy multiplies by.
+        """How many bits the largest number on the way may take: the scale of the noise, times 2⁸ for its tail (beyond
+        which it lies once in e²⁵⁶ draws); sums of independent noise along the other axes, which grow with the root of
+        their length; fractions; and the coefficients that a hierarchy multiplies by.
         """
         scale = max([1.0, *(float(1 / block.noise.rate) for block in self.model.blocks)])
         others = [math.prod(strategy.cols for _, strategy in self._others(axis)) for axis in self._axes]
         factors = max((s.fraction_bits for s in self.across if isinstance(s, Hierarchy)), default=0)
-        return math.log2(scale) + 8 + math.log2(max(others, default=1)) + self._fraction_bits + factors
+        return math.log2(scale) + 8 + math.log2(max(others, default=1)) / 2 + self._fraction_bits + factors
 
     def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
         """x + divergence, as integers over 2^bits: whole parts in row 0, the noise's own fractions in row 1."""
@@ -126,8 +128,10 @@ class EdgeMechanism(LinearMechanism):
             flow = eta.reshape([others[i].rows if i in others else n - 1 for i, n in enumerate(shape)])
             used = 0
             for i, strategy in others.items():
-                flow = np.moveaxis(strategy.inverse_fixed_point(np.moveaxis(flow, i, -1)), -1, i)
-                used += strategy.fraction_bits
+                again = isinstance(strategy, Hierarchy) and used > 0
+                invert = strategy.inverse_of_fractions if again else strategy.inverse_fixed_point
+                flow = np.moveaxis(invert(np.moveaxis(flow, i, -1)), -1, i)
+                used += 0 if again else strategy.fraction_bits
             if bits != used:
                 flow = flow << (bits - used)
             before = (slice(None),) * axis

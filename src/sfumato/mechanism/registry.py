@@ -13,9 +13,11 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import EdgeMechanism
 from sfumato.mechanism.graph_edges import GraphEdgeMechanism
 from sfumato.mechanism.policy_edges import PolicyEdgeMechanism
+from sfumato.mechanism.spanning import settings as spanner_settings
+from sfumato.mechanism.spanning import spanner
 from sfumato.mechanism.strategies import blocked, blocks, haar, hierarchy, identity, no_options, prefix
 from sfumato.mechanism.tree import ConsistentMechanism
-from sfumato.mechanism.tuning import best_hierarchy
+from sfumato.mechanism.tuning import COARSE, RESOLUTION, best_hierarchy
 from sfumato.policy import Complete, Policy
 from sfumato.workload import AxisQueries, ProductQueries, Workload
 
@@ -42,7 +44,7 @@ def edge_haar(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
 def edge_hierarchy(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """Noise on weighted nested blocks of the edges along every grid line; `blocks` and `weights` as for `hierarchy`."""
     _require_grid(policy, "edge-hierarchy")
-    across, chosen = blocked(policy.domain.shape, options, total_known=False)
+    across, chosen = blocked(policy.domain.shape, options, total_known=False, coarse=policy.domain.ndim > 2)
     no_options("edge-hierarchy", options)
     return EdgeMechanism(name="edge-hierarchy", policy=policy, epsilon=epsilon, options=chosen, across=across)
 
@@ -90,6 +92,7 @@ _BUILDERS: dict[str, Builder] = {
     "edge-hierarchy": edge_hierarchy,
     "policy-edges": policy_edges,
     "blocks": blocks,
+    "spanner": spanner,
     "consistent": consistent,
     "dawa": dawa,
 }
@@ -121,10 +124,13 @@ def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str
     for name in _BUILDERS:
         if name in ("hierarchy", "edge-hierarchy"):
             known = policy.total_is_public and policy.domain.ndim == 1
-            tuned = [best_hierarchy(n, kind, known) for n in policy.domain.shape]
+            finest = COARSE if policy.domain.ndim > 2 and name == "edge-hierarchy" else RESOLUTION
+            tuned = [best_hierarchy(n, kind, known, finest) for n in policy.domain.shape]
             yield name, {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
         elif name == "prefix":
             if not policy.total_is_public:  # else it is the same as `edges`
                 yield from ((name, {"reverse": reverse}) for reverse in (False, True))
+        elif name == "spanner":
+            yield from ((name, chosen) for chosen in spanner_settings(policy, workload))
         else:
             yield name, {}

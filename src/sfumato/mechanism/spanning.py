@@ -55,7 +55,7 @@ def settings(policy: Policy, workload: Workload) -> Iterator[dict[str, Any]]:
     for side in _sides(policy, policy.moves):
         cubes = policy.spanner(side=side)
         tuned = [best_hierarchy(m, kind, False) for m in _red_shape(cubes)]
-        given = {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]} if _has_cycles(cubes) else {}
+        given = {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]} if not cubes.is_tree else {}
         across, chosen = _across(cubes, given)
         yield {"side": side, "share": best_share(cubes, across, weighed), **chosen}
 
@@ -115,21 +115,21 @@ def _red_shape(cubes: Spanner) -> tuple[int, ...]:
     return tuple(-(-n // (cubes.side or 1)) for n in cubes.domain.shape)
 
 
-def _has_cycles(cubes: Spanner) -> bool:
-    """Whether external edges have others beside them, over which a strategy can run."""
-    return not cubes.is_tree
-
-
 def _across(cubes: Spanner, options: dict[str, Any]) -> tuple[tuple[Invertible, ...], dict[str, Any]]:
     """(the strategies over the red cells along each axis, the options that name them)."""
     shape = _red_shape(cubes)
-    if not _has_cycles(cubes):
+    if cubes.is_tree:  # no external edge has another one beside it, over which a strategy could run
         return tuple(Identity(m) for m in shape), {}
     nested, chosen = blocked(shape, options, total_known=False)
     return tuple(Identity(h.cols) if h.blocks == (1,) else h for h in nested), chosen
 
 
 def _sides(policy: Policy, moves: Stencil) -> list[int]:
-    """Sides worth trying."""
-    largest = max(policy.domain.shape)
-    return [s for s in range(2, 2 * moves.longest + 1) if s <= largest]
+    """Sides worth trying: among all from 2 to twice the longest move, the best for ranges is one of these or within a
+    per cent or two of them. Just below the reach along an axis, two corners are passed only by moves from one to the
+    next but one, whose ends hang on nothing. With side 1 the spanner is the grid itself, which is for `edges`.
+    """
+    shape, reach = policy.domain.shape, int(moves.reach.max(initial=0))
+    wide = max(1, sum(n > 1 for n in shape))
+    tried = {reach - 1, reach, moves.longest // wide, moves.longest // (wide + 1)}
+    return sorted(side for side in tried if 2 <= side <= max(shape))

@@ -10,7 +10,7 @@ from sfumato.exact import positive_int
 from sfumato.linear import Haar, Hierarchy, Identity, Prefix, PrefixBlocks, nested_blocks
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import EdgeMechanism
-from sfumato.mechanism.tuning import best_hierarchy, best_prefix_blocks
+from sfumato.mechanism.tuning import COARSE, RESOLUTION, best_hierarchy, best_prefix_blocks
 from sfumato.mechanism.vertex import VertexMechanism
 from sfumato.policy import Policy, Stencil
 from sfumato.workload import AxisQueries
@@ -55,17 +55,18 @@ def hierarchy(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
 
 
 def blocked(
-    shape: tuple[int, ...], options: dict[str, Any], *, total_known: bool
+    shape: tuple[int, ...], options: dict[str, Any], *, total_known: bool, coarse: bool = False
 ) -> tuple[tuple[Hierarchy, ...], dict[str, Any]]:
     """(one hierarchy for every axis, the options that name them), from given or tuned blocks and weights."""
-    tuned = [best_hierarchy(n, AxisQueries.RANGES, total_known) for n in shape]
+    tuned = [best_hierarchy(n, AxisQueries.RANGES, total_known, COARSE if coarse else RESOLUTION) for n in shape]
     blocks = _each_axis(options.pop("blocks", None), [b for b, _ in tuned], "blocks")
     weights = _each_axis(
         options.pop("weights", None),
         [w if b == t else (1,) * len(b) for b, (t, w) in zip(blocks, tuned, strict=True)],
         "weights",
     )
-    factors = tuple(Hierarchy(n, b, w) for n, b, w in zip(shape, blocks, weights, strict=True))
+    bits = 8 if coarse else 14
+    factors = tuple(Hierarchy(n, b, w, fraction_bits=bits) for n, b, w in zip(shape, blocks, weights, strict=True))
     return factors, {"blocks": [list(b) for b in blocks], "weights": [list(w) for w in weights]}
 
 

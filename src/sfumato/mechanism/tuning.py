@@ -25,13 +25,17 @@ from sfumato.workload import AxisQueries
 
 # Weights are whole numbers that sum to about this: two digits are enough, since the error is flat around its minimum.
 RESOLUTION = 128
+# In a product of hierarchies the weights multiply, and fixed point has 64 bits for all of it.
+COARSE = 16
 MOST_LEVELS = 5
 
 Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=256)
-def best_hierarchy(n: int, kind: AxisQueries, total_known: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def best_hierarchy(
+    n: int, kind: AxisQueries, total_known: bool, resolution: int = RESOLUTION
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(blocks, weights) from the coarsest level to single cells, with the least error on all queries of that kind."""
     explained = {b: _explained(n, b, kind) for b in _lengths(n)}
     known = _explained(n, n, kind) if total_known else 0.0
@@ -44,7 +48,7 @@ def best_hierarchy(n: int, kind: AxisQueries, total_known: bool) -> tuple[tuple[
         at = int(np.argmin(errors))
         if errors[at] < best[0] * (1 - 1e-9):
             best = (float(errors[at]), chains[at], weights[at])
-    whole = np.maximum(np.rint(best[2] * RESOLUTION), 1).astype(int)
+    whole = np.maximum(np.rint(best[2] * resolution), 1).astype(int)
     return best[1][::-1], tuple(int(k) for k in whole[::-1])
 
 
