@@ -49,6 +49,7 @@ def test_a_product_by_hand():
     assert product.dense().tolist() == [[1, 0], [0, 1], [0, 0]]
 
 
+@settings(deadline=None)
 @given(n=st.integers(1, 12), kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3), seed=st.integers(0, 99))
 def test_stacks_and_products_are_those_of_the_matrices(n, kinds, seed):
     rng = np.random.default_rng(seed)
@@ -135,6 +136,7 @@ def test_the_moments_of_a_range_are_those_of_its_coefficients(n):
             assert np.allclose(fourth, (felt**4).sum(axis=1)), name
 
 
+@settings(deadline=None)
 @given(n=st.integers(1, 100), branching=st.integers(2, 9), root=st.booleans(), seed=st.integers(0, 99))
 def test_a_hierarchy_knows_the_variance_of_every_range(n, branching, root, seed):
     low, high = some_ranges(n, np.random.default_rng(seed), count=30)

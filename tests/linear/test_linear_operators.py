@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from linear_oracle import SIZES, haar_matrix, operators, strategies
 
@@ -83,6 +83,7 @@ def test_every_strategy_is_inverted_by_least_squares(n):
         assert np.allclose(op.pinv_transpose(q), q @ inverse), name
 
 
+@settings(deadline=None)
 @given(n=st.integers(1, 70), branching=st.integers(2, 9), root=st.booleans(), seed=st.integers(0, 99))
 def test_hierarchies_of_any_length_and_branching(n, branching, root, seed):
     rng = np.random.default_rng(seed)
@@ -104,6 +105,7 @@ def test_integers_stay_integers(n):
 # --- the fixed-point inverse: what keeps wavelet noise on edges private -----------------------------------------------
 
 
+@settings(deadline=None)
 @given(n=st.integers(1, 80), seed=st.integers(0, 999), size=st.sampled_from([3, 10**4, 10**9]))
 def test_haar_inverse_in_fixed_point_moves_by_exactly_what_went_in(n, seed, size):
     """B⁻¹(η + B·z) = B⁻¹η + z, in integers: the fraction that is left over is that of the noise alone."""

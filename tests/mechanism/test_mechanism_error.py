@@ -164,4 +164,4 @@ def test_fixed_point_does_not_overflow_at_the_smallest_epsilon_that_is_taken(nam
         noise = [block.noise.sample(block.estimator.cols, SeededSource(seed)) for block in mechanism.model.blocks]
         want = sum(b.estimator.forward(eta.astype(float)) for b, eta in zip(mechanism.model.blocks, noise, strict=True))
         got = mechanism.estimate(mechanism.measure(counts, noise), None)
-        assert np.abs(got - want).max() <= 1e-3 * np.abs(want).max()
+        assert np.abs(got - want).max() <= 1e-2 * np.abs(want).max()  # coefficients of eight bits in three dimensions

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_oracle import (
     DOMAINS,
@@ -126,6 +126,7 @@ def test_measuring_changes_neither_counts_nor_noise():
 # --- the estimators over edges: f(η + B·z) = f(η) + z, exactly --------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(
     n=st.integers(1, 60),
     weights=st.lists(st.integers(1, 200), min_size=1, max_size=6),
@@ -143,6 +144,7 @@ def test_the_rounding_estimator_of_a_weighted_hierarchy_is_equivariant(n, weight
     assert np.array_equal(moved, strategy.inverse_fixed_point(noise) + (z << strategy.fraction_bits))
 
 
+@settings(deadline=None)
 @given(n=st.integers(1, 40), seed=st.integers(0, 999))
 def test_the_rounding_estimator_is_least_squares_but_for_its_rounding(n, seed):
     strategy = Hierarchy(n, nested_blocks(n, 3), None)

@@ -277,3 +277,13 @@ def test_edge_lists_beyond_reason_are_refused():
         "this policy has 199,990,000 edges between cells, too many to list (at most 50,000,000). "
         "Sensitivities, distances and plans do not need the list."
     )
+
+
+def test_the_tree_of_many_edges_is_refused_before_they_are_listed():
+    grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(512, 512))
+    with pytest.raises(sf.TooLarge) as refusal:
+        sf.within(grid, 0.003, sources="boundary").spanner()
+    assert str(refusal.value) == (
+        "a spanning tree of 262,144 cells with sources takes a search over 3,135,500 edges (at most 300,000). Nothing "
+        "was computed. Use fewer cells, or a mechanism that needs no tree."
+    )

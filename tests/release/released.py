@@ -1,7 +1,8 @@
-"""Releases for the tests of this directory: every mechanism, policy and kind of domain once, and one with known counts."""
+"""Releases for the tests of this directory: every mechanism, policy and kind of domain, and one with known counts."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,26 +34,38 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "graph edges": (sf.graph(MEANS, [("bus", "tram"), (1, 2), (0, sf.ABSENT)]), "edges", {}),
     "graph parts": (sf.graph(LINE, [(0, 1), (2, 3)], publish_component_totals=True), "edges", {}),
     "graph identity": (sf.graph(LINE, [(i, i + 1) for i in range(7)]), "identity", {}),
+    "graph spanner": (sf.graph(LINE, [(i, (i + 1) % 8) for i in range(8)]), "spanner", {}),
+    "threshold policy-edges": (sf.threshold(LINE, 3), "policy-edges", {}),
+    "threshold blocks": (sf.threshold(LINE, 2), "blocks", {}),
+    "threshold spanner": (sf.threshold(GRID, 4), "spanner", {}),
+    "within edge-hierarchy": (sf.within(GRID, delta=0.25), "edge-hierarchy", {}),
+    "threshold consistent": (sf.threshold(LINE, 1), "consistent", {}),
+    "unbounded dawa": (sf.unbounded(LINE), "dawa", {}),
 }
 
 
-def sample(name: str, *, epsilon: Any = "0.7", seed: int = 3, **given: Any) -> sf.Release:
+@lru_cache
+def sample(name: str, *, epsilon: Any = "0.7", seed: int = 3) -> sf.Release:
     """A seeded release by one of the plans above."""
     policy, mechanism, options = PLANS[name]
     counts = np.arange(policy.domain.size).reshape(policy.domain.shape) % 7
     plan = sf.plan(policy, sf.histogram(), epsilon=epsilon, mechanism=mechanism, **options)
-    return plan.publish(counts, source=sf.SeededSource(seed), **given)
+    return plan.publish(counts, source=sf.SeededSource(seed))
 
 
 def known(domain: sf.Domain, counts: Any, *, public_total: bool = False) -> sf.Release:
     """A release whose estimates are the given numbers."""
-    policy = sf.bounded(domain) if public_total else sf.unbounded(domain)
+    return with_mechanism(sf.bounded(domain) if public_total else sf.unbounded(domain), counts, "identity", {})
+
+
+def with_mechanism(policy: sf.Policy, counts: Any, name: str, options: dict[str, Any]) -> sf.Release:
+    """The given numbers, as if this mechanism had made them."""
     guarantee = sf.Guarantee(policy=policy, epsilon=1)  # type: ignore[arg-type]
     return sf.Release(
         id="known",
-        counts=np.array(counts, dtype=np.float64).reshape(domain.shape),
+        counts=np.array(counts, dtype=np.float64).reshape(policy.domain.shape),
         guarantee=guarantee,
-        mechanism=build("identity", policy, guarantee.epsilon),
+        mechanism=build(name, policy, guarantee.epsilon, **options),
         workload="single cells",
         created="2026-03-01T12:00:00+00:00",
     )

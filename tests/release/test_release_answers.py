@@ -141,6 +141,18 @@ def test_a_release_cannot_be_changed() -> None:
         release.id = "other"  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("name", ["threshold consistent", "unbounded dawa"])
+def test_an_error_that_depends_on_the_data_is_not_stated(name: str) -> None:
+    release = sample(name)
+    one, many = release.answer((0, 3)), release.cells()
+    assert one.value == pytest.approx(release.counts[:3].sum())
+    assert np.isnan([one.stderr, one.low, one.high]).all()
+    assert np.isnan([many.stderr, many.low, many.high]).all()
+    assert np.isnan(release.query(np.ones(8)).stderr)
+    assert repr(one) == f"Answer({one.value:,.1f}, error unknown: it depends on the data)"
+    assert repr(many) == "Answer(8 values, error unknown: it depends on the data)"
+
+
 # ---------------------------------------------------------------------------------------------- adjusted
 
 

@@ -85,6 +85,18 @@ def test_the_band_of_a_curve_is_its_interval() -> None:
     assert "80 % interval" in texts(ax.figure)
 
 
+def test_an_error_that_is_unknown_is_not_drawn() -> None:
+    said = "the error of these estimates depends on the data and is not stated"
+    line = sample("threshold consistent").plot()
+    assert said in texts(line)
+    assert not line.axes[0].collections
+    for domain in (GRID, MEANS):
+        release = sf.plan(sf.unbounded(domain), sf.histogram(), 1, mechanism="dawa").publish(
+            np.zeros(domain.shape, int)
+        )
+        assert said in texts(release.plot())
+
+
 def test_drawing_leaves_pyplot_alone() -> None:
     code = (
         "import sys, numpy as np, sfumato as sf;"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
@@ -66,6 +66,7 @@ def test_shares_and_gram_entries_are_those_of_the_queries(kind, n):
     assert np.allclose(kind.together(n, u, v), (table.T @ table / len(table)).ravel())
 
 
+@settings(deadline=None)
 @given(kind=st.sampled_from(list(AxisQueries)), n=st.integers(1, 30), seed=st.integers(0, 99))
 def test_mean_squares_are_those_of_the_queries(kind, n, seed):
     values = np.random.default_rng(seed).normal(size=(3, n))

@@ -54,5 +54,5 @@ class Embedded(Operator):
         cell = np.floor(t)
         before = np.searchsorted(self.cells, cell, side="left")
         cut = np.searchsorted(self.cells, cell, side="right") > before  # the place lies in a chosen cell
-        place: NDArray[np.float64] = before + np.where(cut, t - cell, 0.0)
+        place: NDArray[np.float64] = before.astype(np.float64) + np.where(cut, t - cell, 0.0)
         return place

@@ -23,9 +23,9 @@ class Hanging(Operator):
     """The incidence matrix of a grid cut into cubes, every cell joined to the upper corner of its cube.
 
     One column for every cell that is not such a corner, +1 in its own row and -1 in that of its corner ρ(c). A query q
-    feels the noise of a cell c with q(c) - q(ρ(c)). Both q, when it is a product of weights along the axes, and ρ, which
-    is one of corners along the axes, are products, and so are sums of `q(c)^i·q(ρ(c))^j`; for a corner the difference
-    is zero, so sums over all cells are sums over the columns.
+    feels the noise of a cell c with q(c) - q(ρ(c)). A box is a product of weights along the axes and ρ is found along
+    every axis alone, so sums of `q(c)^i·q(ρ(c))^j` over all cells are products too; a corner adds nothing to a
+    difference, so they are sums over the columns.
     """
 
     def __init__(self, shape: tuple[int, ...], side: int) -> None:

@@ -138,7 +138,7 @@ def _candidates(buckets: Buckets) -> Iterator[BucketTree]:
     n, count = buckets.size, len(buckets)
     middle = buckets.starts + (buckets.lengths - 1) // 2
     index = np.arange(count)
-    for levels in range(4):
+    for levels in range(min(4, count)):
         blocks = [2 ** round(math.log2(n) * (levels - i) / (levels + 1)) for i in range(levels)]
         for place in (middle, index * n // count) if levels else (middle,):
             labels = [np.zeros(count, dtype=np.int64), *(place // block for block in blocks)]

@@ -128,10 +128,12 @@ class EdgeMechanism(LinearMechanism):
             flow = eta.reshape([others[i].rows if i in others else n - 1 for i, n in enumerate(shape)])
             used = 0
             for i, strategy in others.items():
-                again = isinstance(strategy, Hierarchy) and used > 0
-                invert = strategy.inverse_of_fractions if again else strategy.inverse_fixed_point
-                flow = np.moveaxis(invert(np.moveaxis(flow, i, -1)), -1, i)
-                used += 0 if again else strategy.fraction_bits
+                along = np.moveaxis(flow, i, -1)
+                if isinstance(strategy, Hierarchy) and used:
+                    along = strategy.inverse_of_fractions(along)
+                else:
+                    along, used = strategy.inverse_fixed_point(along), used + strategy.fraction_bits
+                flow = np.moveaxis(along, -1, i)
             if bits != used:
                 flow = flow << (bits - used)
             before = (slice(None),) * axis

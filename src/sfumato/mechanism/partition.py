@@ -12,14 +12,14 @@ ones, a run with the best partition of its halves; on equal costs the longer run
 m, which the median attains. The cost of a run of price w changes by at most w, that of a single cell (w = 0) not at
 all.
 
-**Theorem.** Let s be the price of a run plus the largest price among the *other* lengths. With noise of rate ε/s on
+**Theorem.** Let s be the price of a run plus the largest price among the *other* levels. With noise of rate ε/s on
 every run's cost the partition is ε-private. *Proof.* Let x and x' differ by one in cell j, let B be a partition and b
 its run that holds j; fix the noise of all other runs. Choices away from j compare runs without j and are the same for
 x and x'. On the way from j to the top, B comes out when b costs no more than the best partition of its halves, and when
 every longer run that holds j costs more than the best it is compared with, which is b's cost and terms without j. Each
 of these reads G_b ≥ (cost of b before its noise) - (cost of other runs on the same cells) + (terms without j), in
 integers, and so all of them together read G_b ≥ t. Every partition has exactly one run that holds j, and here it has
-another length than b, so t differs by at most s between x and x'. P[G ≥ t] = exp(-rate·max(t, 0)) falls by a factor of
+another level than b, so t differs by at most s between x and x'. P[G ≥ t] = exp(-rate·max(t, 0)) falls by a factor of
 at most exp(rate·s) = exp(ε) when t rises by s. Averaging over the other noise keeps the factor. ∎ Li, Hay and Miklau
 (VLDB 2014) argue so with Laplace noise. The one-sided noise that is enough has half its variance.
 

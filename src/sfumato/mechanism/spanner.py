@@ -6,11 +6,11 @@ spanner, an integer vector z of zeros and ±1, and `f(η + B·z) = f(η) + z` to
 neighbour to the other, and costs what the edges of the path cost.
 
 On a line or grid without ⊥ the spanner is made of cubes. Every cell hangs on the red corner of its cube by an internal
-edge with noise of its own, of rate r_i (B is the identity there); the red cells form a smaller grid, whose external edges
-carry the noise of the edge mechanism, each at a cost of r_e. A path has at most I internal and E external edges, for some
-pair (I, E) of the spanner's `usage`, which is computed from what is built: `I·r_i + E·r_e ≤ ε` for every pair. Haney,
-Machanavajjhala, Ding (VLDB 2015), section 5.3, where all edges have the rate ε/stretch; there the stretch is put at 3,
-which is wrong on grids, and the two kinds of edge need not be treated alike.
+edge with noise of its own, of rate r_i (B is the identity there); the red cells form a smaller grid, whose external
+edges carry the noise of the edge mechanism, each at a cost of r_e. A path has at most I internal and E external edges
+for some pair (I, E) of the spanner's `usage`, which is computed from what is built, and `I·r_i + E·r_e ≤ ε` for every
+pair. Haney, Machanavajjhala, Ding (VLDB 2015), section 5.3, where all edges have the rate ε/stretch; the stretch is put
+at 3 there, which is too small on grids, and the two kinds of edge need not be treated alike.
 
 On a graph that was listed edge by edge it is a spanning tree, with noise of rate ε/stretch on every edge: a query pays
 for the edges of the tree that it cuts, of which there are fewer than in the graph (Lemma 4.5 there).
@@ -110,7 +110,7 @@ class CubeMechanism(LinearMechanism):
 
     @property
     def privacy_loss(self) -> Fraction:
-        """The worst path: its internal edges at their rate, its external ones at what a step between red cells costs."""
+        """The worst path: internal edges at their rate, external ones at the cost of a step between red cells."""
         internal = self.model.blocks[0].noise.rate if self.rates[0] else Fraction(0)
         external = self._red.privacy_loss if self._red else Fraction(0)
         return max(i * internal + e * external for i, e in self.spanner.usage)
@@ -151,7 +151,7 @@ class TreeMechanism(LinearMechanism):
     @cached_property
     def _incidence(self) -> Incidence:
         pairs = self.spanner.edges()
-        return Incidence(self.policy.domain.size, pairs[:, 0], pairs[:, 1])
+        return Incidence(self.policy.domain.size, pairs.max(axis=1), pairs.min(axis=1))  # ⊥, which is -1, as the head
 
     @cached_property
     def model(self) -> NoiseModel:

@@ -121,6 +121,8 @@ def _across(cubes: Spanner, options: dict[str, Any]) -> tuple[tuple[Invertible, 
     if cubes.is_tree:  # no external edge has another one beside it, over which a strategy could run
         return tuple(Identity(m) for m in shape), {}
     nested, chosen = blocked(shape, options, total_known=False)
+    # One level is independent noise, whatever its weight: exact without fixed point.
+    chosen["weights"] = [[1] if h.blocks == (1,) else w for h, w in zip(nested, chosen["weights"], strict=True)]
     return tuple(Identity(h.cols) if h.blocks == (1,) else h for h in nested), chosen
 
 

@@ -66,10 +66,13 @@ class Stencil:
         """The largest L1 norm of an offset: how many grid edges a move may cross."""
         return int(np.abs(self.offsets).sum(axis=1).max(initial=0))
 
+    def count(self, shape: tuple[int, ...]) -> int:
+        """How many pairs of cells differ by an offset."""
+        return int(np.maximum(np.array(shape) - np.abs(self.offsets), 0).prod(axis=1).sum())
+
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Every pair of cells that differ by an offset."""
-        room = np.maximum(np.array(shape) - np.abs(self.offsets), 0)
-        _refuse_long(int(room.prod(axis=1).sum()))
+        _refuse_long(self.count(shape))
         cell = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
         found = [np.empty((0, 2), dtype=np.int64)]
         for offset in self.offsets:

@@ -23,13 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Domain
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import positive_int
 from sfumato.policy.moves import ABSENT, Complete, Stencil
 from sfumato.policy.tree import Integers, low_stretch_tree
 
 if TYPE_CHECKING:
     from sfumato.policy.policy import Policy
+
+# Trees of stencils with sources are found edge by edge; beyond this many it takes longer than a plan may.
+LARGEST_SEARCH = 300_000
 
 # No pair of cells is of this kind; low enough to stay below zero when a few are added.
 _NEVER = -(1 << 40)
@@ -130,6 +133,12 @@ def _star(policy: Policy) -> Spanner:
 
 def _tree(policy: Policy, grounded: bool) -> Spanner:
     size = policy.domain.size
+    if isinstance(policy.moves, Stencil) and policy.moves.count(policy.domain.shape) > LARGEST_SEARCH:
+        raise TooLarge(
+            f"a spanning tree of {size:,} cells with sources takes a search over "
+            f"{policy.moves.count(policy.domain.shape):,} edges (at most {LARGEST_SEARCH:,}). Nothing was computed. "
+            "Use fewer cells, or a mechanism that needs no tree."
+        )
     edges = policy.edges()
     if len(edges) == size - 1 + grounded:  # connected, so it is a tree
         return _plain(policy, edges, 1, "the policy itself")

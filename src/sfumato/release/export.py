@@ -8,6 +8,7 @@ reader makes.
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def _rectangle(x0: str, y0: str, x1: str, y1: str, count: float, error: float) -
     ring = f"[{x0},{y0}],[{x1},{y0}],[{x1},{y1}],[{x0},{y1}],[{x0},{y0}]"
     return (
         f'{{"type":"Feature","geometry":{{"type":"Polygon","coordinates":[[{ring}]]}},'
-        f'"properties":{{"count":{count!r},"stderr":{error!r}}}}}'
+        f'"properties":{{"count":{count!r},"stderr":{"null" if math.isnan(error) else repr(error)}}}}}'
     )
 
 
@@ -108,5 +109,5 @@ def table_of(release: Release) -> Any:
         elif isinstance(axis, Labels):
             add(axis.name, list(axis.labels), position)
     columns["count"] = release.counts.ravel()
-    columns["stderr"] = release.cells().stderr.ravel()
+    columns["stderr"] = pa.array(release.cells().stderr.ravel(), from_pandas=True)  # unknown becomes null
     return pa.table(columns).replace_schema_metadata({"guarantee": str(release.guarantee), "release": release.id})

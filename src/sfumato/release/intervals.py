@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidInput
 from sfumato.linear import (
     Difference,
+    Embedded,
+    Hanging,
     Hierarchy,
     Identity,
     Incidence,
     Kronecker,
     Operator,
     Prefix,
+    PrefixBlocks,
     PseudoInverse,
     Selection,
 )
@@ -47,9 +50,11 @@ def check_confidence(confidence: float) -> float:
     return float(confidence)
 
 
-def range_margins(model: NoiseModel, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """(standard error, half-width) of the answers to many ranges in cell coordinates."""
-    deviation, margin = np.empty(len(low)), np.empty(len(low))
+def range_margins(model: NoiseModel | None, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """(standard error, half-width) of the answers to many ranges in cell coordinates; NaN where no law is known."""
+    deviation, margin = np.full(len(low), np.nan), np.full(len(low), np.nan)
+    if model is None:
+        return deviation, margin
     for part in _chunks(len(low), CHUNK):
         deviation[part], margin[part] = _some_ranges(model, low[part], high[part], confidence)
     return deviation, margin
@@ -63,10 +68,9 @@ def cell_margins(model: NoiseModel, confidence: float) -> tuple[Floats, Floats]:
     cells = np.arange(int(np.prod(model.shape)))
     kind = np.zeros(model.shape, dtype=np.int64)
     for block in model.blocks:
-        if isinstance(block.estimator, Incidence):
-            kind = cells.reshape(model.shape)  # an arbitrary graph: every cell is its own kind
-        elif isinstance(block.estimator, Selection):
-            kind = 2 * kind + block.estimator.mask.reshape(model.shape)
+        if isinstance(block.estimator, (Incidence, Hanging, Selection)):
+            felt = _noises(block.estimator).reshape(model.shape)  # all alike, so that their number says everything
+            kind = kind * (int(felt.max()) + 1) + felt
         else:
             for axis, factor in enumerate(_factors(block.estimator)):
                 alike, count = _alike(model, axis, factor)
@@ -78,6 +82,16 @@ def cell_margins(model: NoiseModel, confidence: float) -> tuple[Floats, Floats]:
     return deviation[which].reshape(model.shape), margin[which].reshape(model.shape)
 
 
+def _noises(estimator: Incidence | Hanging | Selection) -> NDArray[np.int64]:
+    """How many noises each cell feels from its edges, or from being chosen."""
+    if isinstance(estimator, Selection):
+        return estimator.mask.astype(np.int64)
+    if isinstance(estimator, Hanging):
+        return estimator.degrees
+    ends = np.concatenate([estimator.tail, estimator.head[estimator.head >= 0]])
+    return np.bincount(ends, minlength=estimator.rows).astype(np.int64)
+
+
 def _alike(model: NoiseModel, axis: int, factor: Operator) -> tuple[NDArray[np.int64], int]:
     """(the kind of each cell along one axis, how many kinds there are), told by the moments of what it feels."""
     cell = np.arange(model.shape[axis], dtype=np.float64)
@@ -86,8 +100,10 @@ def _alike(model: NoiseModel, axis: int, factor: Operator) -> tuple[NDArray[np.i
     return alike.ravel(), len(kinds)
 
 
-def query_margins(model: NoiseModel, q: Floats, confidence: float) -> tuple[Floats, Floats]:
+def query_margins(model: NoiseModel | None, q: Floats, confidence: float) -> tuple[Floats, Floats]:
     """(standard error, half-width) of the answers to arbitrary linear queries, one row each."""
+    if model is None:
+        return np.full(len(q), np.nan), np.full(len(q), np.nan)
     coefficients = list(model.coefficients(q))
     pairs = list(zip(coefficients, model.blocks, strict=True))
     variance = sum((block.noise.variance * (c**2).sum(axis=-1) for c, block in pairs), np.zeros(len(q)))
@@ -109,12 +125,10 @@ def _some_ranges(model: NoiseModel, low: Floats, high: Floats, confidence: float
     variance = np.where(variance > _rounding(model), variance, 0.0)
     deviation = np.sqrt(variance)
     quantile = smooth_quantile(variance, fourth, confidence)
-    if any(isinstance(f, PseudoInverse) and isinstance(f.strategy, Hierarchy) for f in _all_factors(model)):
-        # A hierarchy does not know its fourth cumulants. No coefficient exceeds one, which bounds them: the law lies
-        # between the normal one and that of the bound.
-        (block,) = model.blocks
-        second = variance / block.noise.variance
-        bound = block.noise.fourth_cumulant * np.minimum(second, second**2)
+    if any(_fourth_is_guessed(factor) for factor in _all_factors(model)):
+        # These do not know their fourth cumulants, but their largest coefficient bounds them: the law lies between the
+        # normal one and that of the bound.
+        bound = np.minimum(_steepest(model) * variance, 3.0 * variance**2)
         quantile = np.maximum(
             smooth_quantile(variance, bound, confidence), smooth_quantile(variance, np.zeros_like(bound), confidence)
         )
@@ -149,6 +163,26 @@ def _rough_ranges(model: NoiseModel, low: Floats, high: Floats, smooth: Floats, 
     return margin
 
 
+def _fourth_is_guessed(factor: Operator) -> bool:
+    factor = _inner(factor)
+    return isinstance(factor, PseudoInverse) and isinstance(factor.strategy, (Hierarchy, PrefixBlocks))
+
+
+def _steepest(model: NoiseModel) -> float:
+    """The largest fourth cumulant a unit of variance: Σ c⁴κ₄ ≤ max c²·κ₄/σ² · Σ c²σ², block by block."""
+    steepest = [0.0]
+    for block in model.blocks:
+        largest = 1.0
+        for factor in map(_inner, _factors(block.estimator)):
+            strategy = factor.strategy if isinstance(factor, PseudoInverse) else None
+            if isinstance(strategy, Hierarchy):
+                largest /= min(strategy.weights)
+            elif isinstance(strategy, PrefixBlocks):
+                largest /= min(strategy.weight, *strategy.inner.weights)
+        steepest.append(largest**2 * block.noise.fourth_cumulant / block.noise.variance)
+    return max(steepest)
+
+
 def _rounding(model: NoiseModel) -> float:
     """Below this a variance is rounding: in a centred model that of the total is the difference of two large ones."""
     if not model.centred:
@@ -156,10 +190,16 @@ def _rounding(model: NoiseModel) -> float:
     return 1e-13 * float(np.prod(model.shape)) * max(block.noise.variance for block in model.blocks)
 
 
+def _inner(factor: Operator) -> Operator:
+    """What an embedded operator does, wherever it is."""
+    return factor.inner if isinstance(factor, Embedded) else factor
+
+
 def _keeps_integers(factor: Operator) -> bool:
+    factor = _inner(factor)
     if isinstance(factor, PseudoInverse):
         return isinstance(factor.strategy, (Identity, Prefix))
-    return isinstance(factor, (Selection, Incidence, Difference, Identity))
+    return isinstance(factor, (Selection, Incidence, Hanging, Difference, Identity))
 
 
 def _factors(estimator: Operator) -> tuple[Operator, ...]:

@@ -94,8 +94,9 @@ def lattice_quantiles(groups: list[Group], smooth: Floats, confidence: float) ->
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     laws = table[first]
     quantiles = _quantiles(laws[:, :-1], laws[:, -1], [noise for _, _, noise in parts], confidence)[which.ravel()]
-    # Off the integers an estimate is rounded in floating point, and must not fall off the end of its own interval.
-    result[rough] = step * (quantiles + np.where(step == np.rint(step), 0.0, 1e-6))
+    # Off the integers an estimate is rounded, in floating or in fixed point, and must not fall off the end of its own
+    # interval.
+    result[rough] = step * quantiles + np.where(step == np.rint(step), 0.0, 1e-3 * largest[rough])
     return result
 
 

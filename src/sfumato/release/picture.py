@@ -20,6 +20,7 @@ from sfumato.release.release import Release
 _FORMATS = (".png", ".svg", ".pdf")
 _INK, _SOFT, _ACCENT, _ALARM = "#22252b", "#6b7078", "#5b2a86", "#c1121f"
 _PER_CELL = "estimated records per cell"
+_UNKNOWN = "the error of these estimates depends on the data and is not stated"
 # Beyond this many bars nobody reads their names.
 _MOST_BARS = 200
 # Errors that vary less than this over the cells are a number, not a map.
@@ -72,8 +73,9 @@ def _size(release: Release) -> tuple[float, float]:
     axis, domain = release.domain.axes[0], release.domain
     if domain.ndim == 1:
         return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if isinstance(axis, Labels) else (8.4, 4.0)
-    tall = 5.4 / _ratio(release) if _equal_units(release) else 4.6
-    return (11.6 if _error_varies(release) else 6.8), min(max(tall, 2.4), 8.0) + 1.2
+    varies = _error_varies(release)
+    tall = (4.6 if varies else 5.4) / _ratio(release) if _equal_units(release) else 4.6
+    return (11.6 if varies else 6.8), min(max(tall, 2.4), 8.0) + 1.2
 
 
 def _ratio(release: Release) -> float:
@@ -102,7 +104,12 @@ def _draw_map(figure: Any, release: Release, colormap: str) -> str:
         _panel(figure, panels[1], release, errors, "cividis", float(errors.max()), "standard error of a cell")
         panels[1].set_ylabel("")
         return ""
-    return f"standard error of a cell: ±{_number(float(np.median(errors)))}"
+    return _UNKNOWN if _no_errors(errors) else f"standard error of a cell: ±{_number(float(np.median(errors)))}"
+
+
+def _no_errors(errors: Any) -> bool:
+    """Whether the mechanism's error depends on the data, so that none is stated."""
+    return bool(np.isnan(errors).any())
 
 
 def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, top: float, label: str) -> None:
@@ -138,14 +145,16 @@ def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
     ax = figure.subplots()
     _quiet(ax)
     ax.axhline(0, color=_SOFT, linewidth=0.6, zorder=1)
-    ends = [np.append(values, values[-1]) for values in (answer.low, answer.high)]
-    ax.fill_between(axis.edges, *ends, step="post", color=_ACCENT, alpha=0.22, linewidth=0, label=_interval(confidence))
+    if not _no_errors(answer.stderr):
+        ends = [np.append(values, values[-1]) for values in (answer.low, answer.high)]
+        band = {"color": _ACCENT, "alpha": 0.22, "linewidth": 0, "label": _interval(confidence)}
+        ax.fill_between(axis.edges, *ends, step="post", **band)
     ax.stairs(release.counts, axis.edges, color=_ACCENT, linewidth=1.3, baseline=None, label="estimate")
     ax.set_xlim(axis.low, axis.high)
     ax.set_xlabel(axis.name, size=9, color=_INK)
     ax.set_ylabel(_PER_CELL, size=9, color=_INK)
     ax.legend(loc="best", fontsize=8, frameon=False, labelcolor=_INK)
-    return ""
+    return _UNKNOWN if _no_errors(answer.stderr) else ""
 
 
 def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -> str:
@@ -159,22 +168,15 @@ def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -
     _quiet(ax)
     at = np.arange(axis.cells)[::-1]  # the first label on top
     ax.barh(at, release.counts, height=0.68, color=_ACCENT, alpha=0.82, linewidth=0)
-    whisker = np.stack([release.counts - answer.low, answer.high - release.counts])
-    ax.errorbar(
-        release.counts,
-        at,
-        xerr=whisker,
-        fmt="none",
-        ecolor=_INK,
-        elinewidth=1.1,
-        capsize=2.5,
-        label=_interval(confidence),
-    )
+    known = not _no_errors(answer.stderr)
+    if known:
+        whisker = np.stack([release.counts - answer.low, answer.high - release.counts])
+        ax.errorbar(release.counts, at, xerr=whisker, fmt="none", ecolor=_INK, elinewidth=1.1, capsize=2.5)
     ax.axvline(0, color=_SOFT, linewidth=0.6)
     ax.set_yticks(at, labels=[str(label) for label in axis.labels])
     ax.set_ylim(-0.7, axis.cells - 0.3)
     ax.set_xlabel("estimated records", size=9, color=_INK)
-    return f"bars: estimates; whiskers: {_interval(confidence)}s"
+    return f"bars: estimates; whiskers: {_interval(confidence)}s" if known else _UNKNOWN
 
 
 def _frame(figure: Any, release: Release, title: str | None, note: str) -> None:

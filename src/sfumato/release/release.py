@@ -26,9 +26,9 @@ from sfumato.release.intervals import cell_margins, check_confidence, query_marg
 class Release:
     """Estimated counts of every cell, and all that is needed to answer queries on them with honest errors.
 
-    `counts` are unbiased and may be negative or fractional; `adjusted()` makes them look like counts, at a price that
-    it names. Where the policy makes the total public they sum to it exactly. Whatever is computed from a release is
-    as private as the release.
+    `counts` of a linear mechanism are unbiased, and may be negative or fractional; `adjusted()` makes them look like
+    counts, at a price that it names. Where the policy makes the total public they sum to it exactly. Whatever is
+    computed from a release is as private as the release.
     """
 
     id: str
@@ -102,7 +102,9 @@ class Release:
     def cells(self, *, confidence: float = 0.95) -> Answer:
         """Every cell as a query of its own, in the domain's shape."""
         confidence = check_confidence(confidence)
-        stderr, margin = cell_margins(self.mechanism.model, confidence)
+        model = self.mechanism.model
+        unknown = np.full(self.domain.shape, np.nan)
+        stderr, margin = (unknown, unknown) if model is None else cell_margins(model, confidence)
         return Answer.of(self.counts, stderr, margin, confidence, self.domain.shape)
 
     def adjusted(self, *, non_negative: bool = True, integers: bool = False) -> Adjusted:
