@@ -36,7 +36,8 @@ class DawaOnCells(Mechanism):
         shape = self.policy.domain.shape
         order = np.arange(len(counts)) if len(shape) == 1 else hilbert_order(shape)
         neighbours = "replace" if self.policy.total_is_public else "add/remove"
-        found = dawa(counts[order], epsilon=self.epsilon, source=source, neighbours=neighbours)
+        asked = self.options["queries"]
+        found = dawa(counts[order], epsilon=self.epsilon, source=source, neighbours=neighbours, queries=asked)
         estimates = np.empty(len(counts))
         estimates[order] = found.counts
         return estimates if total is None else settle(estimates + (total - estimates.sum()) / len(estimates), total)
@@ -47,6 +48,6 @@ class DawaOnTree(TreeMechanism):
     """DAWA on the edge values of a tree, made consistent afterwards if asked."""
 
     def private(self, values: Integers, total: int | None, source: Source) -> Floats:
-        """One edge value changes by one at a time."""
-        found = dawa(values, epsilon=self.edge_epsilon, source=source, neighbours="edge").counts
+        """One edge value changes by one at a time, and a range of counts is a difference of single edge values."""
+        found = dawa(values, epsilon=self.edge_epsilon, source=source, neighbours="edge", queries="entries").counts
         return self.project(found, total) if self.options.get("consistent") else found

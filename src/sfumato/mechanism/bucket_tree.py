@@ -129,6 +129,11 @@ def best_tree(buckets: Buckets) -> BucketTree:
     return best
 
 
+def flat_tree(buckets: Buckets) -> BucketTree:
+    """All of the budget on the single buckets: best where single entries are asked for."""
+    return next(_candidates(buckets))
+
+
 def _error(tree: BucketTree) -> float:
     return tree.mean_variance
 

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, fraction, positive_fraction
-from sfumato.mechanism.bucket_tree import UNITS, best_tree
+from sfumato.mechanism.bucket_tree import UNITS, best_tree, flat_tree
 from sfumato.mechanism.partition import PRICE, Buckets, Floats, Integers, bounded, partition
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.noise.source import require
@@ -38,8 +38,8 @@ from sfumato.noise.source import require
 # How many entries change by one between neighbours.
 NEIGHBOURS = {"add/remove": 1, "edge": 1, "replace": 2}
 # The penalty of a run in units of 1/ε₁: with less, noise cuts uniform data into many runs; with more, runs hide change.
-GUARD = 4
-RATIO = Fraction(1, 4)  # of the ratios and guards tried on the DPBench data the best pair
+GUARDS = {"ranges": Fraction(4), "cells": Fraction(2), "entries": Fraction(1, 4)}
+RATIO = Fraction(1, 4)  # of the ratios and guards tried on the DPBench data the best pair for ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +57,20 @@ def dawa(
     source: Source,
     ratio: Number = RATIO,
     neighbours: str = "add/remove",
+    queries: str = "ranges",
 ) -> Estimate:
-    """Estimated counts, ε-private; `ratio` is the share of ε for the partition. Sees private data."""
+    """Estimated counts, ε-private; `ratio` is the share of ε for the partition. Sees private data.
+
+    `queries` says what will be asked: sums over `"ranges"` of entries, single `"cells"`, or differences of two
+    `"entries"`, which is what a range of counts becomes under the transformation of a line policy.
+    """
+    if queries not in GUARDS:
+        raise InvalidInput(f"queries={queries!r} must be one of {', '.join(map(repr, GUARDS))}.")
     values = _integers(x)
     first, second = budgets(epsilon, ratio, neighbours)
     require(source)
-    buckets = partition(values, epsilon=first, penalty=penalty(first, second), source=source)
-    return Estimate(estimate(values, buckets, epsilon=second, source=source), buckets)
+    buckets = partition(values, epsilon=first, penalty=penalty(first, second, queries), source=source)
+    return Estimate(estimate(values, buckets, epsilon=second, source=source, queries=queries), buckets)
 
 
 def budgets(epsilon: Number, ratio: Number, neighbours: str) -> tuple[Fraction, Fraction]:
@@ -83,14 +90,14 @@ def budgets(epsilon: Number, ratio: Number, neighbours: str) -> tuple[Fraction, 
     return whole * share, whole * (1 - share)
 
 
-def penalty(first: Fraction, second: Fraction) -> int:
+def penalty(first: Fraction, second: Fraction, queries: str = "ranges") -> int:
     """What a run costs beside its deviation: a guard against cuts made by noise, and the noise that its total gets."""
-    return int(PRICE * (GUARD / first + 1 / second))
+    return int(PRICE * (GUARDS[queries] / first + 1 / second))
 
 
-def estimate(x: Integers, buckets: Buckets, *, epsilon: Fraction, source: Source) -> Floats:
+def estimate(x: Integers, buckets: Buckets, *, epsilon: Fraction, source: Source, queries: str = "ranges") -> Floats:
     """Counts that are equal within buckets, ε-private for a change of one entry by one. Sees private data."""
-    tree = best_tree(buckets)
+    tree = best_tree(buckets) if queries == "ranges" else flat_tree(buckets)
     measured = [
         totals + _noise(units, epsilon, source)
         for totals, units in zip(tree.measure(bounded(x)), tree.units, strict=True)

@@ -62,19 +62,22 @@ def consistent(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
 
 
 def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
-    """DAWA on the counts, or on the edge values of a tree, where `consistent=True` removes negative counts."""
+    """DAWA on the counts, for `queries` on ranges or cells; or on a tree's edges, made `consistent` or not."""
     if policy.moves_exist and not isinstance(policy.moves, Complete):
         consistent = options.pop("consistent", True)
         no_options("dawa", options)
         if not isinstance(consistent, bool):
             raise InvalidInput(f"consistent={consistent!r} must be True or False.")
         return DawaOnTree(name="dawa", policy=policy, epsilon=epsilon, options={"consistent": consistent})
+    queries = options.pop("queries", "ranges")
     no_options("dawa", options)
+    if queries not in ("ranges", "cells"):
+        raise InvalidInput(f"queries={queries!r} must be 'ranges' or 'cells'.")
     if policy.domain.size == 1 or (policy.absent is not None and not policy.absent.all()):
         raise InvalidInput(
             "mechanism='dawa' needs add/remove, replace-one, or a policy that a tree spans; use 'edges'."
         )
-    return DawaOnCells(name="dawa", policy=policy, epsilon=epsilon)
+    return DawaOnCells(name="dawa", policy=policy, epsilon=epsilon, options={"queries": queries})
 
 
 def _require_grid(policy: Policy, name: str) -> None:
@@ -127,6 +130,8 @@ def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str
             finest = COARSE if policy.domain.ndim > 2 and name == "edge-hierarchy" else RESOLUTION
             tuned = [best_hierarchy(n, kind, known, finest) for n in policy.domain.shape]
             yield name, {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
+        elif name == "dawa" and (not policy.moves_exist or isinstance(policy.moves, Complete)):
+            yield name, {"queries": "cells" if kind is AxisQueries.CELLS else "ranges"}
         elif name == "prefix":
             if not policy.total_is_public:  # else it is the same as `edges`
                 yield from ((name, {"reverse": reverse}) for reverse in (False, True))
