@@ -26,7 +26,7 @@ def test_the_list_is_closed():
 
 
 def test_a_mechanism_survives_its_description():
-    for policy in cases():
+    for policy in (policy for policy in cases() if policy.domain.size <= 12):
         for mechanism in built(policy):
             again = mechanism_from_spec(json.loads(json.dumps(mechanism.spec())), policy)
             assert type(again) is type(mechanism)

@@ -73,7 +73,7 @@ def test_different_strategies_along_different_axes(names):
         assert policy.sensitivity(strategy) == brute_sensitivity(policy, strategy), policy
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data(), n=st.integers(1, 8), seed=st.integers(0, 999))
 def test_any_matrix_under_any_policy(data, n, seed):
     rng = np.random.default_rng(seed)

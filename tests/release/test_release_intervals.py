@@ -12,8 +12,8 @@ import pytest
 import sfumato as sf
 from sfumato.mechanism import build
 from sfumato.noise import DiscreteLaplace
-from sfumato.release.intervals import SMOOTH, cell_margins, query_margins, range_margins
-from sfumato.release.laws import lattice_quantiles, smooth_quantile
+from sfumato.release.intervals import cell_margins, query_margins, range_margins
+from sfumato.release.laws import SMOOTH, lattice_quantiles, smooth_quantile
 
 CONFIDENCES = (0.5, 0.8, 0.95, 0.99, 0.9999)
 
@@ -149,6 +149,15 @@ def test_cells_are_answered_like_ranges_of_one_cell_and_like_queries(name: str, 
             margin.ravel()[rough], other_margin[rough], rtol=1e-6 if name in ("identity", "edges") else 0.08
         )
         assert np.allclose(margin.ravel(), other_margin, rtol=0.08, atol=0.5)
+
+
+def test_noise_in_fine_steps_needs_no_law_written_out() -> None:
+    """A single level of weight 128 on either axis: large noise, divided by 16,384. Steps too fine to see."""
+    grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(6, 5))
+    fine = {"blocks": [(1,), (1,)], "weights": [(128,), (128,)]}
+    model = sf.plan(sf.unbounded(grid), sf.histogram(), 1, mechanism="hierarchy", **fine).mechanism.model
+    _, margin = cell_margins(model, 0.95)
+    assert margin == pytest.approx(math.log(20), rel=1e-3)  # the continuous Laplace distribution of scale 1
 
 
 def test_an_interval_does_not_depend_on_what_else_is_asked() -> None:

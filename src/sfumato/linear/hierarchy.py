@@ -115,15 +115,15 @@ class Hierarchy(Operator):
     def inverse_fixed_point(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
         """2^fraction_bits · A⁺·y, nearly, in integers, and *exactly* equivariant: A·z added to y adds 2^bits·z.
 
-        The two passes of `pinv` with coefficients rounded to as many bits. Every product is rounded down, and every one is
-        of a difference (a node's own value minus the sum of its children, what a parent knows better) that does not
-        change when an integer z is added to the cells; so neither does the rounding. Nothing about a remainder of z
-        can leak.
+        The two passes of `pinv` with coefficients rounded to as many bits. Every product is rounded down, and every
+        one is of a difference (a node's own value minus the sum of its children, what a parent knows better) that does
+        not change when an integer z is added to the cells; so neither does the rounding. Nothing about a remainder of
+        z can leak.
         """
         return self.inverse_of_fractions(y << self.fraction_bits)
 
     def inverse_of_fractions(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The same for numbers that have their 14 bits behind the point already, from another axis: they keep them."""
+        """The same for numbers that have their bits behind the point already, from another axis: they keep them."""
         bits = self.fraction_bits
         own, share = ([np.rint(np.ldexp(level, bits)).astype(np.int64) for level in part] for part in self._passes[:2])
         values = [level // k for k, level in zip(self.weights, self._split(y), strict=True)]

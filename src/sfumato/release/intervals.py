@@ -31,12 +31,10 @@ from sfumato.linear import (
 )
 from sfumato.linear.operator import range_weights
 from sfumato.mechanism import NoiseModel
-from sfumato.release.laws import lattice_quantiles, smooth_quantile
+from sfumato.release.laws import SMOOTH, lattice_quantiles, smooth_quantile
 
 Floats = NDArray[np.float64]
 
-# A sum whose deviation is this many times its largest coefficient has steps too fine to matter.
-SMOOTH = 10.0
 # Up to so many cells the coefficients of a range may be written out one by one where no structure lists them.
 FEW_CELLS = 4096
 # Ranges treated at a time: a list of their coefficients stays in tens of megabytes.

@@ -19,6 +19,8 @@ from sfumato.noise import DiscreteLaplace
 Floats = NDArray[np.float64]
 Group = tuple[Floats, Floats, DiscreteLaplace]
 
+# A sum whose deviation is this many times its largest coefficient has steps too fine to matter.
+SMOOTH = 10.0
 # Coefficients that are no multiples of a common step are rounded to this many parts of the largest one.
 RESOLUTION = 32
 # A ripple of this height in the characteristic function moves a coverage by a fifth of a per cent at most.
@@ -73,7 +75,9 @@ def lattice_quantiles(groups: list[Group], smooth: Floats, confidence: float) ->
     largest = np.max([size.max(axis=-1, initial=0.0) for size, _, _ in parts], axis=0)
     step, exact = _steps([size for size, _, _ in parts], largest)
     result = smooth.copy()
-    rough = np.flatnonzero(exact | (_ripple(parts, largest) > _BLURRED))
+    variance = sum((noise.variance * (counts * size**2).sum(axis=-1) for size, counts, noise in parts), 0.0 * largest)
+    steep = variance < (SMOOTH * largest) ** 2
+    rough = np.flatnonzero(steep & (exact | (_ripple(parts, largest) > _BLURRED)))
     if len(rough) == 0:
         return result
     step, exact = step[rough], exact[rough]
