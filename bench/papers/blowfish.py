@@ -1,8 +1,8 @@
-"""Figures 8 and 3 of Haney, Machanavajjhala, Ding (VLDB 2015) on the paper's own datasets, and what a plan makes of them.
+"""Figures 8 and 3 of Haney, Machanavajjhala, Ding (VLDB 2015) on the paper's own datasets, and what a plan makes of it.
 
-Every algorithm gives the same guarantee: (ε, G)-Blowfish. Plain algorithms run under add/remove at ε/2, which is ε under
-replace-one and so under every policy without ⊥. Errors are mean squared errors a query over 10,000 random queries,
-averaged over --runs runs.
+Every algorithm gives the same guarantee: (ε, G)-Blowfish. Plain algorithms run under add/remove at ε/2, which is ε
+under replace-one and so under every policy without ⊥. Errors are mean squared errors a query over 10,000 random
+queries, averaged over --runs runs.
 
     python bench/papers/blowfish.py --data ../shared/data            # all panels, all ε
     python bench/papers/blowfish.py --data ../shared/data --quick    # ε = 0.1 and 1, three runs

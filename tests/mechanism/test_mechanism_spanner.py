@@ -22,6 +22,7 @@ from sfumato.linear.operator import range_weights
 from sfumato.mechanism import build, mechanism_from_spec, variants
 from sfumato.mechanism.spanner import split
 from sfumato.noise import DiscreteLaplace
+from sfumato.release.intervals import cell_margins
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 UNIT = 1 << 20  # noise this large makes the rounding of fixed point invisible
@@ -365,6 +366,14 @@ def test_a_plan_publishes_and_answers_through_a_spanner():
     assert release.counts.sum() == counts.sum()
     answer = release.answer((0.1, 0.1, 0.6, 0.8))
     assert answer.low < answer.value < answer.high
+
+
+@pytest.mark.parametrize(("shape", "side"), [((11,), 3), ((7, 8), 3), ((5, 4, 3), 2)], ids=str)
+def test_the_error_of_every_cell_is_known(shape, side):
+    mechanism = build("spanner", sf.threshold(box(shape), 3), ONE, side=side)
+    cells = np.eye(mechanism.policy.domain.size)
+    variance = mechanism.model.query_cumulants(cells)[0]
+    assert np.allclose(cell_margins(mechanism.model, 0.95)[0].ravel() ** 2, variance)
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

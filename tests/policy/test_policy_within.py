@@ -102,6 +102,13 @@ def test_cells_whose_nearest_points_are_exactly_delta_apart_are_not_joined():
     assert offsets(sf.within(sf.Line(0, 1, cells=10), 0.200001)) == {(1,), (2,), (3,)}
 
 
+def test_the_margin_is_a_billionth_and_no_more():
+    """A gap of 0.2 is within the promise of δ(1 - 10⁻⁹) when δ exceeds it by two billionths, and not by a tenth of one."""
+    line = sf.Line(0, 1, cells=10)
+    assert (3,) in offsets(sf.within(line, "0.2000000004"))
+    assert (3,) not in offsets(sf.within(line, "0.20000000002"))
+
+
 def test_even_a_tiny_delta_joins_cells_that_touch_at_a_corner():
     grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(3, 3))
     assert offsets(sf.within(grid, 1e-5)) == {(0, 1), (1, -1), (1, 0), (1, 1)}

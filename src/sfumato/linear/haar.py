@@ -132,13 +132,11 @@ class Haar(Operator):
         """Cells u such that the pairs (u, u + step) hold, for every pair, one that shares and owns no fewer rows.
 
         A pair parts at the border inside some node. Nodes of a level differ only at the end of the line, where they
-        may be cut short; of the whole ones the first has all its rows above it. So the pairs across the first and the
-        last border of every level are enough.
+        may be cut short, and the first of them has partners at every level above. So the pairs across the first
+        border of every level are enough.
         """
-        windows = []
-        for level in range(self.levels):
-            last = (((self.cols - 1) >> level) - 1) | 1  # the last node of the level that is the right one of a pair
-            windows += [np.arange(max((node << level) - step, 0), node << level) for node in {1, last}]
+        borders = [1 << level for level in range(self.levels)]
+        windows = [np.arange(max(border - step, 0), border) for border in borders]
         u = np.unique(np.concatenate(windows)) if windows else np.empty(0, dtype=np.int64)
         return u[u + step < self.cols]
 
