@@ -103,7 +103,7 @@ def test_cells_whose_nearest_points_are_exactly_delta_apart_are_not_joined():
 
 
 def test_the_margin_is_a_billionth_and_no_more():
-    """A gap of 0.2 is within the promise of δ(1 - 10⁻⁹) when δ exceeds it by two billionths, and not by a tenth of one."""
+    """A gap of 0.2 is within δ(1 - 10⁻⁹) when δ exceeds it by two billionths, and not by a tenth of one."""
     line = sf.Line(0, 1, cells=10)
     assert (3,) in offsets(sf.within(line, "0.2000000004"))
     assert (3,) not in offsets(sf.within(line, "0.20000000002"))

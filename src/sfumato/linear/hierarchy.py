@@ -160,12 +160,12 @@ class Hierarchy(Operator):
     def inverse_range_moments(
         self, low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(‖(A⁺)ᵀr‖², and a stand-in for the fourth power) for many ranges, in O(log n) each.
+        """(‖(A⁺)ᵀr‖², and a guess of the fourth power) for many ranges, in O(log n) each.
 
         On the way down, what a node's children learn from each other is independent of everything above. A range
         touches only the nodes that hold one of its ends, and seen from one level higher it is a range again, with
-        other shares at its ends. The fourth moment would need every coefficient; there are many and none dominates,
-        so it is put at a seventh of the squared second moment, which errs to the wide side.
+        other shares at its ends. The fourth moment would need every coefficient: a seventh of the squared second one
+        is its order of magnitude, no bound, and intervals do not rely on it.
         """
         share, variance = self._passes[1], self._passes[2]
         ends = [low, high]

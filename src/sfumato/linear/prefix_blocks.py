@@ -141,7 +141,7 @@ class PrefixBlocks(Operator):
         return np.where(low < 0, 0.0, diagonal[np.maximum(high, 0)] * np.exp(logs[np.maximum(high, 0)] - logs[at]))
 
     def inverse_range_moments(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """(‖(A⁺)ᵀr‖², a stand-in for the fourth power) for many ranges, in O(log n) each.
+        """(‖(A⁺)ᵀr‖², a guess of the fourth power) for many ranges, in O(log n) each.
 
         The prefix sum up to t, in block j, is `(1 - s)·z_{j-1} + s·z_j + w`, where s is the share of the cells before
         t and w is what the hierarchy says beyond the block's sum: independent of the chain and of other blocks.

@@ -82,6 +82,7 @@ class Plan:
         if self.lower_bound:
             times = self.expected_error / self.lower_bound
             chosen.append(f"Limit      {times:.3g} times the singular value bound for matrix mechanisms")
+        cells = "cell" if self.policy.domain.size == 1 else "cells"
         rows = [["", "mechanism", "expected squared error", "against the choice"]]
         for other in self.alternatives:
             mark = "→" if other.name == self.mechanism.name else ""
@@ -93,7 +94,7 @@ class Plan:
                 rows.append([mark, name, _short(other.error), versus])
         return "\n".join(
             [
-                f"Plan for {' × '.join(map(str, self.policy.domain.shape))} cells at ε = {text(self.epsilon)}",
+                f"Plan for {' × '.join(map(str, self.policy.domain.shape))} {cells} at ε = {text(self.epsilon)}",
                 "",
                 f"Promise    {self.guarantee}",
                 *chosen,

@@ -78,7 +78,8 @@ def within(
             "sf.bounded(domain). Use that, or a smaller delta."
         )
     radius = float(exact)
-    seam = sum(10 * math.ulp(max(abs(axis.low), abs(axis.high))) for axis in domain.intervals)
+    # An edge lies within 2·ulp(side) + ulp(bound)/2 of its ideal place (four roundings); a gap has two edges an axis.
+    seam = sum(math.ulp(max(-a.low, a.low, -a.high, a.high)) + 4 * math.ulp(a.high - a.low) for a in domain.intervals)
     if seam > MARGIN / 2 * radius:
         raise InvalidInput(
             f"delta={delta!r} is too small for coordinates of this size: cell edges are only known to {seam:.1e} "
@@ -105,7 +106,8 @@ def within(
         points = _source_points(domain, sources)
         absent = _near_points(domain, points, limit, _NORMS[metric])
         arguments["sources"] = points.tolist()
-        words += f", or appears or vanishes within {radius:g} of one of {len(points)} sources"
+        where = "the source" if len(points) == 1 else f"one of {len(points)} sources"
+        words += f", or appears or vanishes within {radius:g} of {where}"
     return Policy(domain=domain, moves=Stencil(offsets), absent=absent, name="within", arguments=arguments, words=words)
 
 
