@@ -281,8 +281,8 @@ ONLY = "sources must be None, 'boundary', or a list of points."
         ),
         (
             lambda: sf.within(sf.Line(1_000_000, 1_000_001, cells=4), 0.001),
-            "delta=0.001 is too small for coordinates of this size: cell edges are only known to 1.2e-09 in double "
-            "precision. Use at least 2.3e+00, or a nearer origin.",
+            "delta=0.001 is too small for coordinates of this size: cell edges are only known to 1.2e-10 in double "
+            "precision. Use at least 2.3e-01, or a nearer origin.",
         ),
         (
             lambda: sf.within(LINE, 0.1, metric="geodesic"),
