@@ -94,7 +94,7 @@ def test_epsilon_for_is_the_smallest_that_meets_the_error(policy, given, error):
 def test_a_forced_mechanism_takes_options():
     plan = planned(sf.unbounded(LINE), mechanism="hierarchy", branching=4, root=False)
     assert plan.mechanism.options == {"branching": 4, "root": False}
-    assert plan.alternatives[0].options == "branching=4, root=False"
+    assert plan.alternatives[0].options == "branching 4, root False"
     assert len(plan.alternatives) == 1
 
 

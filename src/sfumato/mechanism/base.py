@@ -48,9 +48,14 @@ class Mechanism(ABC):
         """Enough to build the mechanism again under the same policy."""
         return {"name": self.name, "epsilon": str(self.epsilon), "options": dict(self.options)}
 
+    @property
+    def settings(self) -> str:
+        """The options in words; what is the same along every axis is said once."""
+        return ", ".join(f"{key} {_once(value)}" for key, value in self.options.items())
+
     def describe(self) -> str:
         """One line: name and options."""
-        return self.name + "".join(f", {key} {value}" for key, value in self.options.items())
+        return f"{self.name}, {self.settings}" if self.options else self.name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,6 +95,13 @@ class LinearMechanism(Mechanism):
             if scales
             else f"{self.name}: no noise needed"
         )
+
+
+def _once(value: Any) -> str:
+    if isinstance(value, list) and value and all(isinstance(axis, list) for axis in value):
+        same = all(axis == value[0] for axis in value)
+        return "/".join(map(str, value[0])) if same else " and ".join("/".join(map(str, axis)) for axis in value)
+    return "/".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def require_connected(policy: Policy, name: str) -> None:

@@ -86,7 +86,7 @@ class Plan:
         rows = [["", "mechanism", "expected squared error", "against the choice"]]
         for other in self.alternatives:
             mark = "→" if other.name == self.mechanism.name else ""
-            name = f"{other.name} {other.options}".strip()
+            name = f"{other.name}, {other.options}" if other.options else other.name
             if other.error is None:
                 rows.append([mark, name, "—", other.reason])
             else:

@@ -53,7 +53,7 @@ def plan(
         except SfumatoError as error_met:
             if mechanism is not None:
                 raise
-            others.append(Alternative(name, "", None, _first_sentence(error_met)))
+            others.append(Alternative(name, "", None, _first_sentence(error_met).removeprefix(f"mechanism={name!r} ")))
             continue
         if math.isnan(error) and mechanism is None:
             others.append(
@@ -183,7 +183,7 @@ def _best_of_each_name(weighed: list[tuple[float, Mechanism]]) -> list[Alternati
         if built.name not in best or error < best[built.name][0]:
             best[built.name] = (error, built)
     return [
-        Alternative(built.name, ", ".join(f"{k}={v}" for k, v in built.options.items()), *_known(error))
+        Alternative(built.name, built.settings, *_known(error))
         for error, built in sorted(best.values(), key=lambda pair: pair[0])
     ]
 
