@@ -62,7 +62,7 @@ def plan(
             continue
         weighed.append((error, built))
     if not weighed:
-        reasons = dict.fromkeys(other.reason for other in others)
+        reasons = dict.fromkeys(f"{other.name}: {other.reason}" for other in others)
         raise InvalidInput(f"no mechanism fits this policy and workload: {'; '.join(reasons)}.")
     best_error, best = min(weighed, key=lambda pair: pair[0])
     ranked = _best_of_each_name(weighed) + _unusable(others, weighed)
