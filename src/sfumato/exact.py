@@ -7,11 +7,13 @@ read as the decimal number that prints it (0.1 is 1/10), never as its binary exp
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 
 from sfumato.errors import InvalidInput
+
+_SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
 
 Number = int | float | str | Fraction | Decimal
 
@@ -57,7 +59,10 @@ def finite_float(value: object, name: str) -> float:
 
 
 def text(value: Fraction) -> str:
-    """A fraction as people write it: 0.3 where the decimal is short, 1/3 where it is not."""
+    """A fraction as people write it: 0.3 where the decimal is short, 1/3 where it is not, else rounded up.
+
+    Up, since most of what is printed here is a budget: a promise must not look better than it is.
+    """
     denominator = value.denominator
     for prime in (2, 5):
         while denominator % prime == 0:
@@ -70,4 +75,5 @@ def text(value: Fraction) -> str:
         return f"{value.numerator}"
     if value.denominator <= 1000:
         return f"{value.numerator}/{value.denominator}"
-    return f"{float(value):.6g}"
+    rounded = _SIX_DIGITS_UP.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{rounded.normalize():f}" if -5 <= rounded.adjusted() <= 12 else f"{rounded.normalize():e}"

@@ -121,12 +121,14 @@ def test_haar_of_a_long_line_has_the_published_error() -> None:
     [
         (
             lambda: Hierarchy(8, (4, 1), (1,)),
-            r"weights=\(1,\) must be whole numbers from 1 on, one for each of \(4, 1\).",
+            r"weights=\(1,\) must be whole numbers from 1 to 65536, one for each of \(4, 1\).",
         ),
-        (lambda: Hierarchy(8, (4, 1), (0, 1)), r"weights=\(0, 1\) must be whole numbers from 1 on"),
+        (lambda: Hierarchy(8, (4, 1), (0, 1)), r"weights=\(0, 1\) must be whole numbers from 1 to 65536"),
         (lambda: Hierarchy(8, (4, 3, 1)), r"blocks=\(4, 3, 1\) must fall from the largest to 1"),
+        (lambda: Hierarchy(8, (4, 1), (2**31, 1)), "must be whole numbers from 1 to 65536"),
+        (lambda: PrefixBlocks(8, (4, 1), (2**63 - 1, 1)), "must be whole numbers from 1 to 65536."),
         (lambda: PrefixBlocks(8, (4,), (1,)), "must have at least two levels"),
-        (lambda: PrefixBlocks(8, (4, 1), (0, 1)), r"weights=\(0, 1\) must be whole numbers from 1 on."),
+        (lambda: PrefixBlocks(8, (4, 1), (0, 1)), r"weights=\(0, 1\) must be whole numbers from 1 to 65536."),
     ],
 )
 def test_wrong_levels_are_refused(build: object, message: str) -> None:

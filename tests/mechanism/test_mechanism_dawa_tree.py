@@ -39,7 +39,11 @@ def strategy(tree: BucketTree) -> tuple[NDArray[np.float64], NDArray[np.float64]
 def test_three_buckets_by_hand() -> None:
     tree = BucketTree(Buckets(np.array([0, 1, 2]), 8), (np.array([0]), np.array([0, 2])), (12, 20))
     assert [units.tolist() for units in tree.units] == [[0], [12, 0], [20, 20, 32]]  # the last group has one child
-    assert [totals.tolist() for totals in tree.measure(np.arange(8))] == [[28], [1, 27], [0, 1, 27]]
+    assert [totals.tolist() for totals in tree.measure(np.arange(8))] == [
+        [0],
+        [1, 0],
+        [0, 1, 27],
+    ]  # zero where unmeasured
 
 
 @given(trees())

@@ -94,7 +94,7 @@ def test_noise_is_described_by_its_scale():
             "hierarchy",
             LINE,
             {"blocks": [2, 1], "weights": [1]},
-            "weights=(1,) must be whole numbers from 1 on, one for each of (2, 1).",
+            "weights=(1,) must be whole numbers from 1 to 65536, one for each of (2, 1).",
         ),
         ("hierarchy", LINE, {"blocks": [2, 1], "weights": [0, 1]}, "weights=0 must be a whole number of at least 1."),
         (

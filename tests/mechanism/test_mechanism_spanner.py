@@ -471,4 +471,4 @@ def test_the_plan_says_why_a_spanner_does_not_fit():
     plan = sf.plan(sf.bounded(sf.Line(0, 1, cells=8)), sf.ranges(), 1)
     (other,) = (alternative for alternative in plan.alternatives if alternative.name == "spanner")
     assert other.error is None
-    assert other.reason.startswith("mechanism='spanner' is for moves on a line or grid without ⊥")
+    assert other.reason.startswith("is for moves on a line or grid without ⊥")

@@ -44,8 +44,8 @@ def test_the_words_of_a_promise_about_records() -> None:
         "that travels together) can betray each other: the promise is about one unit's own change.\n  "
         "What the data show about everybody stays visible; that is what they are published for.\n  "
         "Several releases add up: two at ε are together one at 2ε. A ledger keeps the sum and its "
-        "limit.\n  All of this holds up to an event of probability 2^-100, in which the noise generator "
-        "departs from the exact distribution."
+        "limit.\n  The noise is drawn to within 2^-100 of the exact distribution: in the usual notation there is a "
+        "δ of at most (1 + e^ε) × 2^-100. It rests on AES-256 looking random."
     )
 
 

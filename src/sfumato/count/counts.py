@@ -34,7 +34,9 @@ class Counts:
     """Exact counts in the shape of the domain: private, to be given to ``plan.publish`` and to nobody else.
 
     ``max_per_entity`` is the most records that one entity has among them, or None when nothing bounds it: a
-    promise made from such counts speaks of one record. Printing shows neither the counts nor the report,
+    promise made from such counts speaks of one record. ``dropped`` says that records outside the bounds were left
+    out, which not every policy hides; ``private`` is False when the records of an entity were chosen by seeded
+    randomness. Printing shows neither the counts nor the report,
     since what is printed ends up in logs.
     """
 
@@ -42,6 +44,8 @@ class Counts:
     domain: Domain
     max_per_entity: int | None = None
     report: CountReport = field(default_factory=CountReport)
+    dropped: bool = False
+    private: bool = True
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)

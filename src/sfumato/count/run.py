@@ -93,7 +93,8 @@ def count(
             stream = Stream(frame, domain, chosen, database)
             with advancing(progress, stream.rows if is_files(data) else None) as advance:
                 tally, report = count_stream(stream, drop=drop, limit=limit, source=randomness, advance=advance)
-    return Counts(tally.reshape(domain.shape), domain, limit, report)
+    chance = limit is None or source is None or source.private
+    return Counts(tally.reshape(domain.shape), domain, limit, report, dropped=drop, private=chance)
 
 
 def _stays(frame: Any) -> bool:

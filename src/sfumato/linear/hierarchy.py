@@ -13,6 +13,9 @@ from sfumato.errors import InvalidInput
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
 
+# Sensitivities are sums of products of weights in 64-bit integers; the best weights need two digits.
+LARGEST_WEIGHT = 1 << 16
+
 
 def nested_blocks(n: int, branching: int, *, root: bool = True) -> tuple[int, ...]:
     """Block lengths b^L, …, b, 1 with the coarsest one covering all n cells, or, without the root, the next finer
@@ -47,9 +50,10 @@ class Hierarchy(Operator):
                 f"blocks={self.blocks} must fall from the largest to 1, each a multiple of the next one."
             )
         self.weights = tuple(int(k) for k in weights) if weights is not None else (1,) * len(self.blocks)
-        if len(self.weights) != len(self.blocks) or min(self.weights) < 1:
+        if len(self.weights) != len(self.blocks) or not all(1 <= k <= LARGEST_WEIGHT for k in self.weights):
             raise InvalidInput(
-                f"weights={self.weights} must be whole numbers from 1 on, one for each of {self.blocks}."
+                f"weights={self.weights} must be whole numbers from 1 to {LARGEST_WEIGHT}, "
+                f"one for each of {self.blocks}."
             )
         self.cols = n
         self._sizes = [-(-n // block) for block in self.blocks]

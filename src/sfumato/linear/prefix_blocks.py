@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
-from sfumato.linear.hierarchy import Hierarchy, _spread, _sum_groups
+from sfumato.linear.hierarchy import LARGEST_WEIGHT, Hierarchy, _spread, _sum_groups
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
 
@@ -37,8 +37,8 @@ class PrefixBlocks(Operator):
             )
         self.inner = Hierarchy(n, blocks[1:], weights[1:])
         self.length, self.weight = int(blocks[0]), int(weights[0])
-        if self.weight < 1:
-            raise InvalidInput(f"weights={tuple(weights)} must be whole numbers from 1 on.")
+        if not 1 <= self.weight <= LARGEST_WEIGHT:
+            raise InvalidInput(f"weights={tuple(weights)} must be whole numbers from 1 to {LARGEST_WEIGHT}.")
         self.count = -(-n // self.length)
         self.rows, self.cols = self.count + self.inner.rows, n
 

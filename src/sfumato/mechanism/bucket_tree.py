@@ -67,7 +67,8 @@ class BucketTree:
         levels = [self.buckets.totals(x)]
         for first in self.firsts[::-1]:
             levels.append(np.add.reduceat(levels[-1], first))
-        return levels[::-1]
+        # What is not measured gets no noise, and so must not be looked at either.
+        return [np.where(units > 0, level, 0) for level, units in zip(levels[::-1], self.units, strict=True)]
 
     def estimate(self, measured: Sequence[NDArray[np.number]]) -> Floats:
         """Bucket totals by least squares: upwards every node combines itself and its children, downwards it corrects

@@ -36,6 +36,8 @@ class TreeMechanism(Mechanism):
     """Runs on the integer database over the edges of a spanning tree."""
 
     def __post_init__(self) -> None:
+        if self.policy.domain.size == 1 and self.policy.absent is None:
+            raise InvalidInput(f"mechanism={self.name!r}: a single cell has nothing to hide; use mechanism='edges'.")
         if not self.spanner.is_tree:
             raise InvalidInput(
                 f"mechanism={self.name!r} needs a policy that a tree spans well; noisy edge values of a graph with "

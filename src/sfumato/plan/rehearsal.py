@@ -26,6 +26,10 @@ def public_counts(like: Any, domain: Domain) -> NDArray[np.int64]:
     if hasattr(like, "adjusted") and hasattr(like, "domain"):
         if like.domain != domain:
             raise InvalidInput(f"like is a release on {like.domain!r}, the plan is for {domain!r}.")
+        if not like.private:
+            raise InvalidInput(
+                "like is a release made with seeded randomness, which is not private. Give a private one."
+            )
         like = like.adjusted(non_negative=True, integers=True).counts
     array = np.asarray(like)
     if array.shape != domain.shape or array.dtype.kind not in "iuf" or not np.isfinite(array).all():

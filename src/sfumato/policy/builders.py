@@ -92,7 +92,8 @@ def within(
     gaps = widths * np.maximum(np.abs(offsets) - 1, 0)
     offsets = offsets[_NORMS[metric](gaps) < limit]
     arguments: dict[str, Any] = {"delta": str(exact), "metric": metric}
-    words = f"one record moves by less than {radius:g} ({metric})"
+    size = repr(radius).removesuffix(".0")  # all its digits: rounded up it would promise more than is hidden
+    words = f"one record moves by less than {size} ({metric})"
     absent = None
     if sources is None:
         words += "; the number of records is public"
@@ -101,13 +102,13 @@ def within(
             raise InvalidInput(f"sources={sources!r} must be None, 'boundary', or a list of points.")
         absent = _near_boundary(domain, widths, limit)
         arguments["sources"] = "boundary"
-        words += f", or appears or vanishes within {radius:g} of the boundary"
+        words += f", or appears or vanishes within {size} of the boundary"
     else:
         points = _source_points(domain, sources)
         absent = _near_points(domain, points, limit, _NORMS[metric])
         arguments["sources"] = points.tolist()
         where = "the source" if len(points) == 1 else f"one of {len(points)} sources"
-        words += f", or appears or vanishes within {radius:g} of {where}"
+        words += f", or appears or vanishes within {size} of {where}"
     return Policy(domain=domain, moves=Stencil(offsets), absent=absent, name="within", arguments=arguments, words=words)
 
 

@@ -9,6 +9,7 @@ exact.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,8 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
     factors = operator.factors if isinstance(operator, Kronecker) else (operator,)
     found: list[Any] = [np.int64(0)]
     if policy.absent is not None and policy.absent.any():
+        if isinstance(operator, Kronecker):
+            _refuse_overflow([int(np.ceil(factor.column_norms().max())) for factor in factors])
         found.append(operator.column_norms()[policy.absent.ravel()].max())
     if policy.moves_exist:
         structured = tuple(f.cols for f in factors) == policy.domain.shape
@@ -82,6 +85,7 @@ def _largest(types: list[PairTypes]) -> Any:
     """The largest distance over all combinations of types, one from every axis."""
     if np.prod([len(t.counts) for t in types], dtype=float) * np.prod([len(t.values) for t in types]) > LARGEST_TYPES:
         raise TooLarge("the columns of this strategy differ in too many ways for an exact sensitivity on this domain.")
+    _refuse_overflow([int(abs(t.values).max() + 1) * int(t.counts.sum(axis=1).max()) for t in types])
     ones: NDArray[Any] = np.ones((1,) * len(types), dtype=np.int64)
     others = ones
     for axis, kind in enumerate(types):
@@ -91,6 +95,12 @@ def _largest(types: list[PairTypes]) -> Any:
     for axis, kind in enumerate(types):
         difference = np.moveaxis(np.tensordot(kind.counts, difference, axes=(1, axis)), 0, axis)
     return difference.max()
+
+
+def _refuse_overflow(sizes: list[int]) -> None:
+    """Products of the axes' largest column norms must stay far inside 64 bits: a wrapped sensitivity would be a lie."""
+    if math.prod(max(size, 1) for size in sizes) >= 2**61:
+        raise TooLarge("the entries of this strategy are too large for an exact sensitivity in 64 bits.")
 
 
 def _of_columns(policy: Policy, operator: Operator) -> Any:

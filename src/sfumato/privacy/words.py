@@ -99,10 +99,18 @@ def _unit(guarantee: Guarantee) -> str:
             "A person with several records is hidden less: k records that change together are hidden at "
             "k × ε. To promise something about persons, bound the records of each with max_per_entity."
         )
-    return words + (
+    words += (
         f"At most {_count(most, 'record')} of each person {'was' if most == 1 else 'were'} counted, so "
         f"all that was counted of one person is hidden at {most} × ε = {text(guarantee.at(most))}."
     )
+    if not guarantee.policy.total_is_public:
+        apart = guarantee.policy.diameter
+        price = "not hidden" if math.isinf(apart) else f"hidden at {_multiple(guarantee, max(apart, 1))}"
+        words += (
+            " A record that comes or goes may change which other record of the same person is counted, wherever that "
+            f"lies: where a person has more records than are counted, such a change is {price}."
+        )
+    return words
 
 
 def _standard(guarantee: Guarantee) -> str:
@@ -141,8 +149,8 @@ def _limits(guarantee: Guarantee) -> str:
         "together) can betray each other: the promise is about one unit's own change.",
         "  What the data show about everybody stays visible; that is what they are published for.",
         "  Several releases add up: two at ε are together one at 2ε. A ledger keeps the sum and its limit.",
-        f"  All of this holds up to an event of probability {_power(guarantee.slack)}, in which the "
-        "noise generator departs from the exact distribution.",
+        f"  The noise is drawn to within {_power(guarantee.slack)} of the exact distribution: in the usual notation "
+        f"there is a δ of at most (1 + e^ε) × {_power(guarantee.slack)}. It rests on AES-256 looking random.",
     ]
     return "\n".join(lines)
 

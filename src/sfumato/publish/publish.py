@@ -40,14 +40,21 @@ def publish(
     """
     values, bound = _private_counts(plan, counts, points)
     randomness = SystemSource() if source is None else require(source)
+    private = randomness.private and (not isinstance(counts, Counts) or counts.private)
     # What is promised follows what was counted: with fewer records of a person than planned for, a record that goes
     # may bring another one into the count.
-    guarantee = replace(plan.guarantee, max_per_entity=bound, private=randomness.private)
+    guarantee = replace(plan.guarantee, max_per_entity=bound, private=private)
     release_id = secrets.token_hex(16)
     if ledger is not None:
         if not isinstance(ledger, Ledger):
             raise InvalidInput(
                 f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…)."
+            )
+        if isinstance(counts, Counts) and counts.dropped and ledger.policy not in (None, plan.policy):
+            # A record that leaves the box vanishes here, while the account's own policy sees it move to the border.
+            raise PolicyMismatch(
+                "counts made with outside='drop' can only be charged to an account of the same policy. "
+                "Nothing was drawn or recorded. Count with outside='clamp', or use another account."
             )
         ledger.charge(
             plan.epsilon,
@@ -56,7 +63,7 @@ def publish(
             label=label or f"{plan.mechanism.name} on {' × '.join(map(str, plan.policy.domain.shape))} cells",
             release_id=release_id,
             max_per_entity=bound,
-            private=randomness.private,
+            private=private,
         )
     total = int(values.sum()) if plan.policy.total_is_public else None
     estimates = plan.mechanism.run(values, total, randomness)
@@ -83,6 +90,11 @@ def _private_counts(plan: Plan, counts: Any, points: Any) -> tuple[NDArray[np.in
             raise PolicyMismatch(
                 f"counts were made on {counts.domain!r}, the plan is for {domain!r}. Nothing was drawn or recorded. "
                 "Count on the plan's domain."
+            )
+        if counts.dropped and not plan.policy.allows_dropping:
+            raise PolicyMismatch(
+                "counts were made with outside='drop', but the plan's policy does not hide that a record leaves the "
+                "box. Nothing was drawn or recorded. Count with outside='clamp'."
             )
         bound, array = counts.max_per_entity, counts.values
     else:
