@@ -182,6 +182,31 @@ def test_refusals_name_the_reason_and_the_exit_code(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_unknown_labels_go_to_the_label_for_the_rest(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"category": ["bus", "tram", "ship", "boat"]}), tmp_path / "trips.parquet")
+    arguments = ["publish", tmp_path / "trips.parquet", "--labels", "bus,tram,rest", "--policy", "bounded"]
+    arguments += ["--workload", "histogram", "--epsilon", "50", "--without-ledger", "--out", tmp_path / "trips.sfumato"]
+    assert run(*arguments).exit_code == 2
+    ok(*arguments, "--other", "rest")
+    assert sf.load(tmp_path / "trips.sfumato").counts.round().tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_an_unexpected_error_tells_its_class_and_never_its_text(
+    as_json: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise KeyError("alice@secret.org")
+
+    monkeypatch.setattr(sf, "plan", broken)
+    result = run("plan", *GRID, *as_json)
+    assert result.exit_code == 1
+    assert "an unexpected KeyError stopped the program" in result.output
+    assert "alice" not in result.output
+    monkeypatch.setenv("SFUMATO_DEBUG", "1")
+    assert isinstance(run("plan", *GRID, *as_json).exception, KeyError)
+
+
 def test_query_refuses_ranges_of_the_wrong_length(published: Path) -> None:
     result = run("query", published, "--range", "0,1")
     assert result.exit_code == 2

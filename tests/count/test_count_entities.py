@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,11 +23,13 @@ from scipy import stats
 
 from sfumato.count import CountReport, Counts, count
 from sfumato.count import stream as stream_module
+from sfumato.count.columns import Columns
 from sfumato.count.entities import Entities, dealt
+from sfumato.count.inputs import Database, open_frame
 from sfumato.count.reservoir import Reservoir, _below, grouped
 from sfumato.count.spill import Spill
 from sfumato.domain import Grid, Line
-from sfumato.errors import TooLarge
+from sfumato.errors import InvalidInput, TooLarge
 from sfumato.noise import SeededSource, SystemSource
 
 FALSE_ALARM = 1e-7
@@ -69,6 +73,7 @@ def test_no_entity_keeps_more_than_its_share_and_none_loses_what_fits(
     assert counts.report == CountReport(
         rows=5000,
         without_coordinates=0,
+        without_entity=0,
         outside=0,
         cut=int(np.maximum(records - limit, 0).sum()),
         entities_cut=int((records > limit).sum()),
@@ -137,10 +142,68 @@ def test_the_choice_is_new_every_time() -> None:
     assert (runs[0] != runs[1]).any()  # equal with probability 1 / C(1000, 100) < 2^-460
 
 
-def test_records_of_nobody_count_as_those_of_one_entity() -> None:
-    table = pa.table({"who": pa.array([None, None, None, 7, 7], pa.int64()), "x": [0.5, 0.5, 0.5, 1.5, 1.5]})
-    counts = count(table, Line(0, 2, cells=2), entity="who", max_per_entity=2)
-    assert counts.values.tolist() == [2, 2]
+@pytest.mark.parametrize(
+    "who",
+    [
+        pa.array([None, None, None, 7, 7], pa.int64()),
+        pa.array([None, None, None, "anna", "anna"], pa.string()),
+        pa.array([float("nan"), None, float("nan"), 1.5, 1.5], pa.float64()),
+        pa.array([None, None, None, b"x", b"x"], pa.binary()),
+        pa.array([None, None, None, "anna", "anna"]).dictionary_encode(),
+    ],
+)
+def test_records_of_nobody_are_no_records(who: pa.Array) -> None:
+    """Under ⊥ they could displace each other: a second one would halve the chance of the first."""
+    table = pa.table({"who": who, "x": [0.5, 0.5, 0.5, 1.5, 1.5]})
+    counts = count(table, Line(0, 2, cells=2), entity="who", max_per_entity=1)
+    assert counts.values.tolist() == [0, 1]
+    assert counts.report.without_entity == 3
+
+
+def test_python_objects_cannot_name_an_entity() -> None:
+    """Polars hands Python objects over as addresses: fifty records of one person would be those of fifty."""
+    ids = [uuid.UUID(int=7) for _ in range(50)]
+    frame = pl.DataFrame({"who": pl.Series(ids, dtype=pl.Object), "x": [0.5] * 50})
+    for data in (frame, frame.lazy()):
+        with pytest.raises(InvalidInput) as refusal:
+            count(data, Line(0, 2, cells=2), entity="who", max_per_entity=1)
+        assert str(refusal.value) == (
+            "Column 'who' is of type Object, by which an entity cannot be told from another one reliably. Nothing was "
+            "counted. Convert the column to whole numbers or strings first."
+        )
+    as_text = pd.DataFrame({"who": [str(i) for i in ids], "x": [0.5] * 50})
+    assert count(as_text, Line(0, 2, cells=2), entity="who", max_per_entity=1).values.sum() == 1
+
+
+def test_digests_of_numbers_never_collide_and_those_of_names_are_salted() -> None:
+    connection = duckdb.connect()
+    for kind in ("BIGINT", "INTEGER", "DOUBLE", "DATE", "TIMESTAMP"):
+        value = {"DATE": "DATE '2000-01-01' + i::INTEGER", "TIMESTAMP": "make_timestamp(i)"}.get(kind, f"i::{kind}")
+        query = f"SELECT count(DISTINCT hash({value})) FROM range(300000) t(i)"
+        assert connection.sql(query).fetchall() == [(300000,)]
+    names = pa.table({"who": ["anna", "bert"], "x": [0.5, 1.5]})
+    seen = []
+    for _ in range(2):
+        database = Database()
+        columns = Columns(("x",), "who")
+        stream = stream_module.Stream(open_frame(names, database), Line(0, 2, cells=2), columns, database)
+        seen.append([batch.column(1).to_pylist() for batch in stream])
+        database.close()
+    assert seen[0] != seen[1]
+
+
+@pytest.mark.parametrize("progress", [True, None])
+def test_what_an_engine_could_not_read_is_not_repeated(progress: bool | None, tmp_path: Path) -> None:
+    secret = "alice@secret.org"
+    (tmp_path / "bad.csv").write_text("who,x\n" + "1,0.5\n" * 30000 + f"2,0.5,{secret},9\n")
+    mixed = pd.DataFrame({"who": pd.Series([1, secret, 2.5], dtype=object), "x": [0.1, 0.2, 0.3]})
+    for data in (str(tmp_path / "bad.csv"), mixed):
+        with pytest.raises(InvalidInput) as refusal:
+            count(data, Line(0, 2, cells=2), entity="who", max_per_entity=1, progress=progress)
+        told: BaseException | None = refusal.value
+        while told is not None:
+            assert secret not in str(told)
+            told = told.__cause__ or told.__context__
 
 
 def test_a_record_without_coordinates_uses_up_no_share() -> None:
@@ -175,6 +238,7 @@ def test_records_beyond_what_memory_holds_go_through_a_file(monkeypatch: pytest.
     assert counts.report == CountReport(
         rows=30_000,
         without_coordinates=300,
+        without_entity=0,
         outside=0,
         cut=int(np.maximum(records - 2, 0).sum()),
         entities_cut=int((records > 2).sum()),

@@ -50,6 +50,7 @@ def plan(
     bounds: options.Bounds = None,
     shape: options.Shape = None,
     labels: options.LabelList = None,
+    other: options.Other = None,
     policy: options.PolicyName = "within",
     delta: options.Delta = None,
     theta: options.Theta = None,
@@ -66,7 +67,7 @@ def plan(
     Example: sfumato plan --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01 --epsilon 1
     """
     with reported(as_json):
-        where = options.domain(bounds, shape, labels)
+        where = options.domain(bounds, shape, labels, other)
         chosen = sf.plan(
             options.policy(where, policy, delta, theta, sources, metric),
             options.workload(workload),
@@ -89,6 +90,7 @@ def publish(
     bounds: options.Bounds = None,
     shape: options.Shape = None,
     labels: options.LabelList = None,
+    other: options.Other = None,
     x: Annotated[str | None, typer.Option(help="Column of the first axis (default: x, or category).")] = None,
     y: Annotated[str | None, typer.Option(help="Column of the second axis.")] = None,
     z: Annotated[str | None, typer.Option(help="Column of the third axis.")] = None,
@@ -122,7 +124,7 @@ def publish(
             raise InvalidInput(
                 "give --ledger FILE to keep account of what is spent, or say --without-ledger, one of the two."
             )
-        where = options.domain(bounds, shape, labels)
+        where = options.domain(bounds, shape, labels, other)
         rule = options.policy(where, policy, delta, theta, sources, metric)
         chosen = sf.plan(rule, options.workload(workload), epsilon, mechanism=mechanism, max_per_entity=max_per_entity)
         if out.is_dir() or not out.absolute().parent.is_dir():
@@ -252,6 +254,7 @@ def _report_to_operator(counts: sf.Counts) -> None:
     facts = {
         "rows read": counts.report.rows,
         "without coordinates": counts.report.without_coordinates,
+        "without an entity": counts.report.without_entity,
         "outside the bounds": counts.report.outside,
         "cut by the bound a person": counts.report.cut,
     }

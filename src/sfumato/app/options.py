@@ -14,6 +14,7 @@ Bounds = Annotated[
 ]
 Shape = Annotated[str | None, typer.Option(help="Cells along each axis: 4096, or 256x256.", metavar="CELLS")]
 LabelList = Annotated[str | None, typer.Option(help="Categories instead of bounds: A,B,C.", metavar="NAMES")]
+Other = Annotated[str | None, typer.Option(help="The label that takes whatever is none of --labels.", metavar="NAME")]
 PolicyName = Annotated[
     str,
     typer.Option(
@@ -40,14 +41,14 @@ def numbers(given: str, name: str) -> list[float]:
         raise InvalidInput(f"{name} {given!r} is not a list of numbers separated by commas.") from None
 
 
-def domain(
-    bounds: str | None, shape: str | None, labels: str | None, names: tuple[str, ...] | None = None
-) -> sf.Domain:
+def domain(bounds: str | None, shape: str | None, labels: str | None, other: str | None = None) -> sf.Domain:
     """A line, a grid or categories."""
     if labels is not None:
         if bounds is not None or shape is not None:
             raise InvalidInput("--labels stands alone: leave --bounds and --shape out.")
-        return sf.Categories([part.strip() for part in labels.split(",")], **({"name": names[0]} if names else {}))
+        return sf.Categories([part.strip() for part in labels.split(",")], other=other)
+    if other is not None:
+        raise InvalidInput("--other belongs to --labels.")
     if bounds is None or shape is None:
         raise InvalidInput("give --bounds and --shape, such as --bounds 0,0,10,10 --shape 64x64 (or --labels A,B,C).")
     edges = numbers(bounds, "--bounds")
@@ -58,7 +59,7 @@ def domain(
     if len(edges) != 2 * len(cells):
         raise InvalidInput(f"--bounds has {len(edges)} numbers; a --shape of {len(cells)} axes needs {2 * len(cells)}.")
     if len(cells) == 1:
-        return sf.Line(edges[0], edges[1], cells=cells[0], **({"name": names[0]} if names else {}))
+        return sf.Line(edges[0], edges[1], cells=cells[0])
     return sf.Grid(bounds=tuple(edges), shape=cells)
 
 

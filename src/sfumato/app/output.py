@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,13 +44,28 @@ def emit(payload: dict[str, Any]) -> None:
 
 @contextmanager
 def reported(as_json: bool) -> Iterator[None]:
-    """Errors of ours become a message and an exit code; anything else is a bug and keeps its traceback."""
+    """Errors of ours become a message and an exit code.
+
+    Anything else is a bug. Its message may quote a record, so only its class is told; with SFUMATO_DEBUG set, which is
+    for machines where nobody minds, the traceback is shown.
+    """
     try:
         yield
     except (SfumatoError, OSError) as error:
         code = next(code for kind, code in EXIT_CODES if isinstance(error, kind))
-        if as_json:
-            emit({"error": {"kind": type(error).__name__, "message": str(error), "exit_code": code}})
-        else:
-            tell_operator(f"Error: {error}")
-        sys.exit(code)
+        kind, message = type(error).__name__, str(error)
+    except Exception as error:  # whatever it is, its text is not to be printed
+        if os.environ.get("SFUMATO_DEBUG"):
+            raise
+        code, kind = 1, type(error).__name__
+        message = (
+            f"an unexpected {kind} stopped the program. Its message may quote a record and is not shown; "
+            "set SFUMATO_DEBUG=1 to see it. Please report it."
+        )
+    else:
+        return
+    if as_json:
+        emit({"error": {"kind": kind, "message": message, "exit_code": code}})
+    else:
+        tell_operator(f"Error: {message}")
+    sys.exit(code)

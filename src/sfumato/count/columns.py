@@ -72,6 +72,20 @@ def check_columns(columns: Columns, domain: Domain, schema: Mapping[str, nw.dtyp
                 "Nothing was counted. Convert the column first."
             )
 
+    if columns.entity is not None and not _tells_apart(schema[columns.entity]):
+        raise InvalidInput(
+            f"Column {columns.entity!r} is of type {schema[columns.entity]}, by which an entity cannot be told from "
+            "another one reliably. Nothing was counted. Convert the column to whole numbers or strings first."
+        )
+
+
+def _tells_apart(dtype: nw.dtypes.DType) -> bool:
+    """Whether equal values of a type are equal to every engine; Python objects are not: some compare addresses."""
+    import narwhals as nw
+
+    plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Binary, nw.Date, nw.Datetime, nw.Duration, nw.Time)
+    return dtype.is_numeric() or isinstance(dtype, plain)
+
 
 def _fits(axis: Axis, dtype: nw.dtypes.DType) -> bool:
     import narwhals as nw

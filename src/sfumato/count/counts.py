@@ -16,7 +16,8 @@ from sfumato.exact import positive_int
 class CountReport:
     """What happened to the records. For the operator's eyes: exact, private, and never part of a release.
 
-    ``rows`` were read; ``without_coordinates`` had a missing value (null or NaN) and were no records;
+    ``rows`` were read; ``without_coordinates`` had a missing value (null or NaN) and were no records, nor
+    were those ``without_entity`` where contributions are bounded;
     ``outside`` lay beyond the bounds or were not among the labels, and were clamped, put under the axis's
     ``other``, or dropped; ``cut`` were left out because their entity, one of ``entities_cut``, had more than
     its share. A count that is not known is None.
@@ -24,6 +25,7 @@ class CountReport:
 
     rows: int | None = None
     without_coordinates: int | None = None
+    without_entity: int | None = None
     outside: int | None = None
     cut: int | None = None
     entities_cut: int | None = None

@@ -61,8 +61,9 @@ def count(
 
     *Entities.* With ``entity`` (a column) and ``max_per_entity=m``, each entity keeps at most m records, each
     set of m equally likely, chosen before anything but their number is looked at; see
-    `sfumato.count.reservoir`. Rows whose entity is null count as records of one and the same entity: nobody
-    knows how many people they are, and this way they cannot be more than promised. Without an entity a
+    `sfumato.count.reservoir`. Rows whose entity is null are no records, like
+    those without coordinates: nobody knows whose share they would use up, and they could displace each other.
+    Without an entity a
     release speaks of one record.
 
     ``engine="numpy"`` brings the needed columns here batch by batch, in memory that does not grow with the

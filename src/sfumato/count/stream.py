@@ -7,6 +7,7 @@ will do.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 17
 
+# Types of at most 64 bits, of which DuckDB's hash is a permutation: different values have different digests.
+_PERMUTED = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+_PERMUTED |= {"FLOAT", "DOUBLE", "DATE", "TIME", "TIMESTAMP"}
+
 
 class Stream:
     """The needed columns of a frame, in batches."""
@@ -37,10 +42,12 @@ class Stream:
 
     def rows(self) -> int:
         """How many rows there are; for Parquet files this is in their footers."""
-        return int(self._relation.aggregate("count(*)").fetchall()[0][0])
+        return hushed(
+            "The rows could not be counted", lambda: int(self._relation.aggregate("count(*)").fetchall()[0][0])
+        )
 
     def __iter__(self) -> Iterator[Any]:
-        """Record batches of the axes' columns and, where there is an entity, its digest as the last column."""
+        """Record batches of the axes' columns and, where entities matter, their digests as the last one (0: nobody)."""
         fields = [
             f"coalesce(CAST({quoted(name)} AS DOUBLE), 'NaN') AS c{i}"
             if isinstance(axis, Interval)
@@ -48,15 +55,35 @@ class Stream:
             for i, (axis, name) in enumerate(zip(self.domain.axes, self.columns.axes, strict=True))
         ]
         if self.columns.entity is not None:
-            fields.append(f"hash({quoted(self.columns.entity)}) AS entity")
-        selected = self._relation.project(", ".join(fields))
-        # DuckDB renamed the method in 1.4.
-        batches = iter((getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(BATCH))
+            digest = hushed("The entities could not be read", lambda: self._digest(str(self.columns.entity)))
+            fields.append(f"{digest} AS entity")
+
+        def opened() -> Iterator[Any]:
+            selected = self._relation.project(", ".join(fields))
+            # DuckDB renamed the method in 1.4.
+            return iter((getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(BATCH))
+
+        batches = hushed("The records could not be read", opened)
         while True:
             batch = hushed("The records could not be read", lambda: next(batches, None))
             if batch is None:
                 return
             yield batch
+
+    def _digest(self, entity: str) -> str:
+        """SQL for a 64-bit digest of the entity, zero where there is none (null or NaN).
+
+        Two entities with the same digest would share one share of m, and the arrival of one could displace a record of
+        the other: two changes where one was promised. Numbers and times of at most 64 bits have digests of their
+        own, since DuckDB's hash permutes them. Anything else is written out behind a salt that nobody knows
+        beforehand, so that names cannot be chosen to collide; by chance two of a million do with probability 2⁻²⁵.
+        """
+        column = quoted(entity)
+        kind = str(self._relation.project(column).types[0])
+        salted = f"'{os.urandom(16).hex()}' || CAST({column} AS VARCHAR)"
+        nobody = f"{column} IS NULL" + (f" OR isnan({column})" if kind in ("FLOAT", "DOUBLE") else "")
+        digest = f"hash({column if kind in _PERMUTED else salted})"
+        return f"CASE WHEN {nobody} THEN 0::UBIGINT ELSE greatest({digest}, 1::UBIGINT) END"
 
 
 def count_stream(
@@ -69,7 +96,7 @@ def count_stream(
     """
     tally, placer = empty_tally(stream.domain), Placer(stream.domain, drop=drop)
     bounded = None if limit is None else Entities(limit, source)
-    rows = missing = outside = 0
+    rows = missing = outside = nobody = 0
     for batch in stream:
         cells, present, beyond = placer(batch)
         rows, missing, outside = rows + len(batch), missing + len(batch) - len(cells), outside + beyond
@@ -77,7 +104,10 @@ def count_stream(
             np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
         else:
             entities = fixed_width(batch.column(stream.domain.ndim), np.uint64)
-            bounded.add(entities if present is None else entities[present], cells)
+            entities = entities if present is None else entities[present]
+            known = entities != 0  # a record of nobody is no record: whose share would it use up?
+            nobody += int(len(known) - known.sum())
+            bounded.add(entities[known], cells[known])
         advance(len(batch))
     if bounded is not None:
         for kept in bounded.kept():
@@ -86,6 +116,7 @@ def count_stream(
         rows=rows,
         without_coordinates=missing,
         outside=outside,
+        without_entity=None if bounded is None else nobody,
         cut=None if bounded is None else bounded.cut,
         entities_cut=None if bounded is None else bounded.entities_cut,
     )
@@ -101,11 +132,14 @@ def relation_of(frame: Frame, columns: Columns, database: Database) -> Any:
 
     if frame.implementation.is_duckdb():
         return frame.to_native()
-    selected: Any = frame.select(*columns.needed)
-    if isinstance(selected, nw.LazyFrame):
-        lazy = selected
-        selected = hushed("The needed columns could not be read", lambda: lazy.collect("pyarrow"))
-    return database.connection.from_arrow(selected.to_arrow())
+
+    def handed_over() -> Any:
+        selected: Any = frame.select(*columns.needed)
+        if isinstance(selected, nw.LazyFrame):
+            selected = selected.collect("pyarrow")
+        return database.connection.from_arrow(selected.to_arrow())
+
+    return hushed("The needed columns could not be read", handed_over)
 
 
 def quoted(name: str) -> str:
