@@ -192,6 +192,40 @@ def test_digests_of_numbers_never_collide_and_those_of_names_are_salted() -> Non
     assert seen[0] != seen[1]
 
 
+@pytest.mark.parametrize(
+    "who",
+    [
+        pa.array(["person1pperson2p", "person10person20"]),  # DuckDB's hash: one digest under half of all salts
+        pa.array([0, 13002426248018735194], pa.uint64()),  # their hashes are 0 and 1
+    ],
+    ids=["text", "numbers"],
+)
+def test_entities_chosen_to_collide_do_not_share_a_place(who: pa.Array) -> None:
+    # 40 calls: a pair that shares its place under half of all salts passes once in 10¹² runs.
+    table = pa.table({"who": who, "x": [0.5, 1.5]})
+    for _ in range(40):
+        counts = count(table, Line(0, 2, cells=2), entity="who", max_per_entity=1)
+        assert counts.values.tolist() == [1, 1]
+
+
+def test_records_without_an_entity_or_coordinates_are_counted_once_in_the_report() -> None:
+    table = pa.table({"who": pa.array([None, None, 7, 7], pa.int64()), "x": [None, 0.5, None, 1.5]})
+    report = count(table, Line(0, 2, cells=2), entity="who", max_per_entity=1).report
+    assert (report.rows, report.without_coordinates, report.without_entity, report.cut) == (4, 2, 1, 0)
+
+
+def test_counts_remember_dropping_and_seeded_choices_without_showing_them() -> None:
+    class Joined:
+        allows_dropping = True
+
+    table, line = pa.table({"who": [1, 1], "x": [0.5, 1.5]}), Line(0, 2, cells=2)
+    plain = count(table, line, entity="who", max_per_entity=1)
+    seeded = count(table, line, entity="who", max_per_entity=1, source=SeededSource(1))
+    dropping = count(table, line, entity="who", max_per_entity=1, outside="drop", policy=Joined())
+    assert [(c.dropped, c.private) for c in (plain, seeded, dropping)] == [(False, True), (False, False), (True, True)]
+    assert repr(plain) == repr(seeded) == repr(dropping)
+
+
 @pytest.mark.parametrize("progress", [True, None])
 def test_what_an_engine_could_not_read_is_not_repeated(progress: bool | None, tmp_path: Path) -> None:
     secret = "alice@secret.org"

@@ -132,7 +132,7 @@ def test_the_smallest_rate_just_fits_and_the_next_is_refused():
     with pytest.raises(InvalidInput) as refusal:
         bits(SMALLEST_RATE - Fraction(1, 10**40))
     assert str(refusal.value) == (
-        "rate=4.29893e-17 is too small: the noise could exceed 2^61 and no longer fit 64-bit integers. "
+        "rate=4.29894e-17 is too small: the noise could exceed 2^61 and no longer fit 64-bit integers. "
         "Nothing was drawn or recorded. Use a rate (epsilon / sensitivity) of at least 4.3e-17."
     )
 

@@ -47,7 +47,7 @@ class Stream:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        """Record batches of the axes' columns and, where entities matter, their digests as the last one (0: nobody)."""
+        """Record batches of the axes' columns and, where entities matter, their digests last (null: nobody)."""
         fields = [
             f"coalesce(CAST({quoted(name)} AS DOUBLE), 'NaN') AS c{i}"
             if isinstance(axis, Interval)
@@ -71,19 +71,20 @@ class Stream:
             yield batch
 
     def _digest(self, entity: str) -> str:
-        """SQL for a 64-bit digest of the entity, zero where there is none (null or NaN).
+        """SQL for a 64-bit digest of the entity, null where there is none (null or NaN).
 
         Two entities with the same digest would share one share of m, and the arrival of one could displace a record of
         the other: two changes where one was promised. Numbers and times of at most 64 bits have digests of their
-        own, since DuckDB's hash permutes them. Anything else is written out behind a salt that nobody knows
-        beforehand, so that names cannot be chosen to collide; by chance two of a million do with probability 2⁻²⁵.
+        own, since DuckDB's hash permutes them. Anything else goes through MD5 behind 128 bits that nobody knows
+        beforehand: a salt in front of DuckDB's own hash would not do, since some pairs of names collide under half of
+        all salts. By chance somebody meets one of n others with probability n · 2⁻⁶⁴, whatever names are chosen.
         """
         column = quoted(entity)
         kind = str(self._relation.project(column).types[0])
-        salted = f"'{os.urandom(16).hex()}' || CAST({column} AS VARCHAR)"
         nobody = f"{column} IS NULL" + (f" OR isnan({column})" if kind in ("FLOAT", "DOUBLE") else "")
-        digest = f"hash({column if kind in _PERMUTED else salted})"
-        return f"CASE WHEN {nobody} THEN 0::UBIGINT ELSE greatest({digest}, 1::UBIGINT) END"
+        keyed = f"md5_number('{os.urandom(16).hex()}' || CAST({column} AS VARCHAR))"
+        digest = f"hash({column})" if kind in _PERMUTED else f"CAST({keyed} & {(1 << 64) - 1} AS UBIGINT)"
+        return f"CASE WHEN {nobody} THEN NULL ELSE {digest} END"
 
 
 def count_stream(
@@ -103,11 +104,15 @@ def count_stream(
         if bounded is None:
             np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
         else:
-            entities = fixed_width(batch.column(stream.domain.ndim), np.uint64)
+            column = batch.column(stream.domain.ndim)
+            entities = fixed_width(column, np.uint64)
             entities = entities if present is None else entities[present]
-            known = entities != 0  # a record of nobody is no record: whose share would it use up?
-            nobody += int(len(known) - known.sum())
-            bounded.add(entities[known], cells[known])
+            if column.null_count:  # a record of nobody is no record: whose share would it use up?
+                known = fixed_width(column.is_valid().cast("uint8"), np.uint8) == 1
+                known = known if present is None else known[present]
+                nobody += int(np.count_nonzero(~known))
+                entities, cells = entities[known], cells[known]
+            bounded.add(entities, cells)
         advance(len(batch))
     if bounded is not None:
         for kept in bounded.kept():
