@@ -10,7 +10,6 @@ from sfumato.workload.workload import (
     prefixes,
     queries,
     ranges,
-    workload_from_spec,
 )
 
 __all__ = [
@@ -23,5 +22,4 @@ __all__ = [
     "prefixes",
     "queries",
     "ranges",
-    "workload_from_spec",
 ]

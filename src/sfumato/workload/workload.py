@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain import Domain
-from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.errors import InvalidInput
 from sfumato.workload.axis import AxisQueries
 
 
@@ -150,14 +150,3 @@ def queries(matrix: Any) -> Workload:
     if table.shape[0] == 0 or not np.isfinite(table.data).all():
         raise InvalidInput("matrix must have at least one row, and finite entries alone.")
     return MatrixQueries(table)
-
-
-def workload_from_spec(spec: dict[str, Any]) -> str:
-    """What a file says about the workload of its plan, in words."""
-    kind = spec.get("kind")
-    if kind in ("given ranges", "given queries") and isinstance(spec.get("count"), int):
-        return f"{spec['count']} {kind}"
-    try:
-        return ProductQueries(AxisQueries(kind)).describe()
-    except ValueError as error:
-        raise FileFormatError("the description of the workload is damaged.") from error
