@@ -25,21 +25,31 @@ from sfumato.noise import DiscreteLaplace
 class GraphEdgeMechanism(LinearMechanism):
     """Noise of rate ε on every edge that was listed."""
 
+    @property
+    def _pairs(self) -> Integers:
+        """The edges that carry noise, ⊥ written as -1."""
+        return self.policy.edges()
+
+    @property
+    def _stretch(self) -> int:
+        """How many of them a change along an edge of the policy walks at most."""
+        return 1
+
     @cached_property
     def _incidence(self) -> Incidence:
-        pairs = self.policy.edges()
-        return Incidence(self.policy.domain.size, pairs[:, 0], pairs[:, 1])
+        pairs = self._pairs
+        return Incidence(self.policy.domain.size, pairs.max(axis=1), pairs.min(axis=1))  # ⊥, which is -1, as the head
 
     @cached_property
     def model(self) -> NoiseModel:
         """One block: the incidence matrix."""
-        block = Block(self._incidence, DiscreteLaplace(self.epsilon))
+        block = Block(self._incidence, DiscreteLaplace(self.epsilon / self._stretch))
         return NoiseModel(self.policy.domain.shape, (block,))
 
     @property
     def privacy_loss(self) -> Fraction:
-        """One edge, one noise."""
-        return self.model.blocks[0].noise.rate
+        """One noise a step."""
+        return self._stretch * self.model.blocks[0].noise.rate
 
     def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
         """x + P·η in integers."""

@@ -29,9 +29,10 @@ import numpy as np
 
 from sfumato.domain import Domain, Interval
 from sfumato.errors import InvalidInput
-from sfumato.linear import Embedded, Hanging, Incidence, Kronecker
+from sfumato.linear import Embedded, Hanging, Kronecker
 from sfumato.mechanism.base import Floats, Integers, LinearMechanism
 from sfumato.mechanism.edges import EdgeMechanism, Invertible
+from sfumato.mechanism.graph_edges import GraphEdgeMechanism
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.policy import Explicit, Policy, Stencil, threshold
@@ -136,7 +137,7 @@ class CubeMechanism(LinearMechanism):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TreeMechanism(LinearMechanism):
+class SpanningTreeMechanism(GraphEdgeMechanism):
     """Noise of rate ε/stretch on every edge of a spanning tree of a graph that was listed."""
 
     spanner: Spanner
@@ -148,28 +149,10 @@ class TreeMechanism(LinearMechanism):
                 "Use mechanism='edges', which does the same."
             )
 
-    @cached_property
-    def _incidence(self) -> Incidence:
-        pairs = self.spanner.edges()
-        return Incidence(self.policy.domain.size, pairs.max(axis=1), pairs.min(axis=1))  # ⊥, which is -1, as the head
-
-    @cached_property
-    def model(self) -> NoiseModel:
-        """One block: the incidence matrix of the tree."""
-        block = Block(self._incidence, DiscreteLaplace(self.epsilon / self.spanner.stretch))
-        return NoiseModel(self.policy.domain.shape, (block,))
+    @property
+    def _pairs(self) -> Integers:
+        return self.spanner.edges()
 
     @property
-    def privacy_loss(self) -> Fraction:
-        """The longest path of an edge, at one noise a step."""
-        return self.spanner.stretch * self.model.blocks[0].noise.rate
-
-    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
-        """x + P·η in integers."""
-        (eta,) = noise
-        return counts + self._incidence.forward(eta)
-
-    def estimate(self, measured: Integers, total: int | None) -> Floats:
-        """The integers themselves."""
-        del total
-        return measured.astype(np.float64)
+    def _stretch(self) -> int:
+        return self.spanner.stretch

@@ -15,7 +15,7 @@ from sfumato.errors import InvalidInput
 from sfumato.linear import Identity
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import Invertible
-from sfumato.mechanism.spanner import CubeMechanism, TreeMechanism, require_spanner, split
+from sfumato.mechanism.spanner import CubeMechanism, SpanningTreeMechanism, require_spanner, split
 from sfumato.mechanism.strategies import blocked, no_options
 from sfumato.mechanism.tuning import best_hierarchy
 from sfumato.policy import Policy, Spanner, Stencil
@@ -35,7 +35,7 @@ def spanner(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     require_spanner(policy, "spanner")
     if not isinstance(policy.moves, Stencil):
         no_options("spanner", options)
-        return TreeMechanism(name="spanner", policy=policy, epsilon=epsilon, spanner=policy.spanner())
+        return SpanningTreeMechanism(name="spanner", policy=policy, epsilon=epsilon, spanner=policy.spanner())
     cubes = policy.spanner(side=options.pop("side", None))
     across, chosen = _across(cubes, options)
     share = options.pop("share", None)

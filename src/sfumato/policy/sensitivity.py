@@ -61,7 +61,7 @@ def _of_product(moves: Stencil | Complete, factors: tuple[Operator, ...]) -> Any
         return _largest([factor.pair_types(None) for factor in factors])
     seen: dict[tuple[int, int], PairTypes] = {}
     largest: Any = np.int64(0)
-    for offset in np.unique(_without_signs(moves.offsets), axis=0):
+    for offset in np.unique(np.abs(moves.offsets), axis=0):
         types = []
         for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
             if (axis, int(o)) not in seen:
@@ -69,10 +69,6 @@ def _of_product(moves: Stencil | Complete, factors: tuple[Operator, ...]) -> Any
             types.append(seen[axis, int(o)])
         largest = max(largest, _largest(types))
     return largest
-
-
-def _without_signs(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.abs(offsets)
 
 
 def _both_ways(factor: Operator, offset: int) -> PairTypes:
