@@ -27,7 +27,7 @@ class GraphEdgeMechanism(LinearMechanism):
 
     @property
     def _pairs(self) -> Integers:
-        """The edges that carry noise, ⊥ written as -1."""
+        """The edges that carry noise, tail before head; ⊥, which is -1, is always the head."""
         return self.policy.edges()
 
     @property
@@ -38,7 +38,7 @@ class GraphEdgeMechanism(LinearMechanism):
     @cached_property
     def _incidence(self) -> Incidence:
         pairs = self._pairs
-        return Incidence(self.policy.domain.size, pairs.max(axis=1), pairs.min(axis=1))  # ⊥, which is -1, as the head
+        return Incidence(self.policy.domain.size, pairs[:, 0], pairs[:, 1])
 
     @cached_property
     def model(self) -> NoiseModel:

@@ -151,7 +151,7 @@ class SpanningTreeMechanism(GraphEdgeMechanism):
 
     @property
     def _pairs(self) -> Integers:
-        return self.spanner.edges()
+        return -np.sort(-self.spanner.edges(), axis=1)  # ⊥, which is -1, comes last
 
     @property
     def _stretch(self) -> int:
