@@ -1,12 +1,13 @@
 """Linear mechanisms: integer noise, carried to the counts by an implicit linear map."""
 
-from sfumato.mechanism.base import LinearMechanism, Mechanism
+from sfumato.mechanism.base import AdditiveMechanism, LinearMechanism, Mechanism
 from sfumato.mechanism.bound import singular_value_bound
 from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.registry import build, mechanism_from_spec, mechanisms, variants
 
 __all__ = [
+    "AdditiveMechanism",
     "Block",
     "LinearMechanism",
     "Mechanism",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidInput
 from sfumato.exact import text
 from sfumato.mechanism.model import NoiseModel
-from sfumato.noise import Source
+from sfumato.noise import DiscreteLaplace, Source
 from sfumato.policy import Policy
 
 Integers = NDArray[np.int64]
@@ -59,14 +59,47 @@ class Mechanism(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LinearMechanism(Mechanism):
-    """A linear mechanism `x̃ = x + L·η`.
+class AdditiveMechanism(Mechanism):
+    """Integers that are a function of the counts, plus integers that are a function of independent noise η alone.
 
-    The argument is the same for all. For every edge of the policy with difference p there is an *integer* vector c with
-    L·c = p and `Σ |c_j|·rate_j ≤ ε`. Noise η and noise η + c then lead from the two neighbours to the same output, and
-    their probabilities differ by at most e^ε. Mechanisms differ in L; each says in its own words which c it is.
+    The argument is the same for all. For every edge of the policy there is an *integer* vector c with `Σ |c_j|·rate_j ≤
+    ε` such that one neighbour with noise η and the other with noise η + c lead to the same sum. The probabilities of η
+    and η + c differ by at most e^ε. Each mechanism says in its own words which c it is.
 
-    `measure` returns integers that are private already; `estimate` is post-processing.
+    `measure` returns integers that are private already; `estimate` is post-processing. Since the noise enters by
+    addition it can be lowered later without another look at the counts (gradual release).
+    """
+
+    @abstractmethod
+    def noises(self, total: int | None) -> list[tuple[DiscreteLaplace, int]]:
+        """The law of every vector of noise, and its length."""
+
+    @abstractmethod
+    def values(self, counts: Integers) -> Integers:
+        """What noise is added to, as integers, from flat counts."""
+
+    @abstractmethod
+    def disturbance(self, noise: Sequence[Integers]) -> Integers:
+        """What the noise adds to the values, as integers."""
+
+    @abstractmethod
+    def estimate(self, measured: Integers, total: int | None) -> Floats:
+        """Estimated counts, flat, from what was measured and the total where the policy makes it public."""
+
+    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
+        """Integers that are safe to publish."""
+        return self.values(counts) + self.disturbance(noise)
+
+    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
+        """Draw, measure, estimate."""
+        noise = [law.sample(size, source) for law, size in self.noises(total)]
+        return self.estimate(self.measure(counts, noise), total)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinearMechanism(AdditiveMechanism):
+    """A linear mechanism `x̃ = x + L·η`: for every edge of the policy with difference p there is an integer c with
+    L·c = p. Mechanisms differ in L.
     """
 
     @property
@@ -74,18 +107,10 @@ class LinearMechanism(Mechanism):
     def model(self) -> NoiseModel:
         """The law of the noise in the estimates: what errors and intervals are computed from."""
 
-    @abstractmethod
-    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
-        """Integers that are safe to publish, from flat counts and one vector of noise for every block of the model."""
-
-    @abstractmethod
-    def estimate(self, measured: Integers, total: int | None) -> Floats:
-        """Estimated counts, flat, from what was measured and the total where the policy makes it public."""
-
-    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
-        """Draw, measure, estimate."""
-        noise = [block.noise.sample(block.estimator.cols, source) for block in self.model.blocks]
-        return self.estimate(self.measure(counts, noise), total)
+    def noises(self, total: int | None) -> list[tuple[DiscreteLaplace, int]]:
+        """One vector of noise for every block of the model."""
+        del total
+        return [(block.noise, block.estimator.cols) for block in self.model.blocks]
 
     def describe(self) -> str:
         """One line: name, options and noise."""

@@ -119,8 +119,12 @@ class EdgeMechanism(LinearMechanism):
         factors = max((s.fraction_bits for s in self.across if isinstance(s, Hierarchy)), default=0)
         return math.log2(scale) + 8 + math.log2(max(others, default=1)) / 2 + self._fraction_bits + factors
 
-    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
-        """x + divergence, as integers over 2^bits: whole parts in row 0, the noise's own fractions in row 1."""
+    def values(self, counts: Integers) -> Integers:
+        """x in row 0, and a row of zeros where the noise has fractions."""
+        return np.stack([counts, np.zeros_like(counts)]) if self._fraction_bits else counts[None]
+
+    def disturbance(self, noise: Sequence[Integers]) -> Integers:
+        """The divergence, as integers over 2^bits: whole parts in row 0, the noise's own fractions in row 1."""
         shape, bits = self.policy.domain.shape, self._fraction_bits
         field = np.zeros(shape, dtype=np.int64)
         for axis, eta in zip(self._axes, noise, strict=False):
@@ -142,8 +146,7 @@ class EdgeMechanism(LinearMechanism):
         flat = field.ravel()
         if self.policy.absent is not None:
             flat[self.policy.absent.ravel()] += noise[-1] << bits
-        whole = counts + (flat >> bits)
-        return np.stack([whole, flat & ((1 << bits) - 1)]) if bits else whole[None]
+        return np.stack([flat >> bits, flat & ((1 << bits) - 1)]) if bits else flat[None]
 
     def estimate(self, measured: Integers, total: int | None) -> Floats:
         """The integers put together; the sum is right by itself, since a divergence sums to zero, and stays right when

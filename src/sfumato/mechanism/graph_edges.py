@@ -51,10 +51,14 @@ class GraphEdgeMechanism(LinearMechanism):
         """One noise a step."""
         return self._stretch * self.model.blocks[0].noise.rate
 
-    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
-        """x + P·η in integers."""
+    def values(self, counts: Integers) -> Integers:
+        """The counts."""
+        return counts
+
+    def disturbance(self, noise: Sequence[Integers]) -> Integers:
+        """P·η in integers."""
         (eta,) = noise
-        return counts + self._incidence.forward(eta)
+        return np.asarray(self._incidence.forward(eta))
 
     def estimate(self, measured: Integers, total: int | None) -> Floats:
         """The integers themselves."""

@@ -54,12 +54,16 @@ class PolicyEdgeMechanism(LinearMechanism):
         """One edge, one noise."""
         return max((block.noise.rate for block in self.model.blocks), default=Fraction(0))
 
-    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
-        """x + divergence in integers."""
-        measured = counts.copy()
+    def values(self, counts: Integers) -> Integers:
+        """The counts."""
+        return counts
+
+    def disturbance(self, noise: Sequence[Integers]) -> Integers:
+        """The divergence in integers."""
+        field = np.zeros(self.policy.domain.size, dtype=np.int64)
         for block, eta in zip(self.model.blocks, noise, strict=True):
-            measured += block.estimator.forward(eta)
-        return measured
+            field += block.estimator.forward(eta)
+        return field
 
     def estimate(self, measured: Integers, total: int | None) -> Floats:
         """The integers themselves."""

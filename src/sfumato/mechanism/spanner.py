@@ -116,18 +116,21 @@ class CubeMechanism(LinearMechanism):
         external = self._red.privacy_loss if self._red else Fraction(0)
         return max(i * internal + e * external for i, e in self.spanner.usage)
 
-    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
-        """x + divergence: whole parts in row 0, the noise's own fractions, which red cells alone have, in row 1."""
-        whole = counts.copy()
+    def values(self, counts: Integers) -> Integers:
+        """x in row 0, and a row of zeros where the noise has fractions."""
+        return counts[None] if self._red is None else self._red.values(counts)
+
+    def disturbance(self, noise: Sequence[Integers]) -> Integers:
+        """The divergence: whole parts in row 0, the noise's own fractions, which red cells alone have, in row 1."""
         external = list(noise)
+        whole = np.zeros(self.policy.domain.size, dtype=np.int64)
         if self.rates[0]:
             whole += self._hanging.forward(external.pop(0))
         if self._red is None:
             return whole[None]
-        red = self._hanging.red
-        received = self._red.measure(np.zeros(len(red), dtype=np.int64), external)
+        received = self._red.disturbance(external)
         measured = np.zeros((len(received), len(whole)), dtype=np.int64)
-        measured[:, red] = received
+        measured[:, self._hanging.red] = received
         measured[0] += whole
         return measured
 

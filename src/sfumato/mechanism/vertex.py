@@ -62,11 +62,14 @@ class VertexMechanism(LinearMechanism):
         noise = DiscreteLaplace(self.epsilon / self.sensitivity)
         return NoiseModel(self.policy.domain.shape, (Block(estimator, noise),), centred=self.policy.total_is_public)
 
-    def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
-        """A·x + η in integers."""
+    def values(self, counts: Integers) -> Integers:
+        """A·x in integers."""
+        return np.asarray(self.strategy.forward(counts))
+
+    def disturbance(self, noise: Sequence[Integers]) -> Integers:
+        """η itself."""
         (eta,) = noise
-        measured = self.strategy.forward(counts)
-        return measured + eta
+        return eta
 
     def estimate(self, measured: Integers, total: int | None) -> Floats:
         """A⁺·y, moved along g to the public total."""
