@@ -51,9 +51,9 @@ def policies(domain):
 
 
 def built(policy, epsilon=EPSILON):
-    """Every linear mechanism that takes the policy, with every option that a plan or a test tries.
+    """Every unbiased linear mechanism that takes the policy, with every option that a plan or a test tries.
 
-    Spanners have paths of their own, and a module of their own.
+    Spanners have paths of their own, and a module of their own; so have shifted families.
     """
     tried = list(variants(policy, sf.ranges() if policy.domain.is_spatial else sf.histogram()))
     tried += [(name, options) for name in mechanisms() for options in EXTRA.get(name, [{}])]
@@ -64,7 +64,7 @@ def built(policy, epsilon=EPSILON):
             mechanism = build(name, policy, epsilon, **options)
         except (sf.InvalidInput, sf.TooLarge):
             continue
-        if mechanism.model is not None:
+        if mechanism.model is not None and not mechanism.biased:
             yield mechanism
 
 

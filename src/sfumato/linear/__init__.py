@@ -1,5 +1,6 @@
 """Implicit linear operators: matrices that are applied, never stored."""
 
+from sfumato.linear.bins import Bins, Coarse
 from sfumato.linear.compose import Kronecker, Product, PseudoInverse, Stack
 from sfumato.linear.elementary import Difference, Identity, Prefix
 from sfumato.linear.embedded import Embedded
@@ -13,6 +14,8 @@ from sfumato.linear.prefix_blocks import PrefixBlocks
 from sfumato.linear.selection import Selection
 
 __all__ = [
+    "Bins",
+    "Coarse",
     "Difference",
     "Embedded",
     "Haar",

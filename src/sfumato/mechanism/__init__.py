@@ -4,7 +4,7 @@ from sfumato.mechanism.base import AdditiveMechanism, LinearMechanism, Mechanism
 from sfumato.mechanism.bound import singular_value_bound
 from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.model import Block, NoiseModel
-from sfumato.mechanism.registry import build, mechanism_from_spec, mechanisms, variants
+from sfumato.mechanism.registry import build, mechanism_from_spec, mechanisms, tunings, variants
 
 __all__ = [
     "AdditiveMechanism",
@@ -17,5 +17,6 @@ __all__ = [
     "mechanism_from_spec",
     "mechanisms",
     "singular_value_bound",
+    "tunings",
     "variants",
 ]

@@ -36,6 +36,11 @@ class Mechanism(ABC):
         return None
 
     @property
+    def biased(self) -> bool:
+        """Whether the estimates miss the counts by something that depends on the data, beside the noise."""
+        return self.model is None
+
+    @property
     @abstractmethod
     def privacy_loss(self) -> Fraction:
         """The most that the output can tell about a change along an edge, from what was built: never above epsilon."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -30,6 +30,13 @@ class SummedArea:
             at = tuple((stop if upper else start)[:, i] for i, upper in enumerate(corner))
             total += self._table[at] if sum(corner) % 2 == start.shape[1] % 2 else -self._table[at]
         return total
+
+    def tiles(self, cuts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | Floats:
+        """The sums over all boxes between the cuts along every axis, as an array."""
+        corners = self._table[np.ix_(*cuts)]
+        for axis in range(corners.ndim):
+            corners = np.diff(corners, axis=axis)
+        return corners
 
     def fractional_sums(self, low: Floats, high: Floats) -> Floats:
         """The sums over boxes that may cut cells, each cell counting in proportion."""

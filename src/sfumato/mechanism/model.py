@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.linear import (
+    Coarse,
     Difference,
     Embedded,
     Hanging,
@@ -49,10 +50,11 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
-    """x̃ = x + Σ M_t·η_t over the blocks t; with `centred`, corrected by least squares so that the total is exact.
+    """x̃ = x + Σ M_t·η_t over the blocks t; with `centred`, every block corrected by least squares so that its total is
+    exact.
 
-    The correction belongs to a single block M: with Σ = M·Mᵀ and g = Σ·1 the estimate moves along g until its sum is
-    right, and the variance of a query q falls by (q·g)²/(1·g). For a Kronecker product g is one too.
+    With g = M·Mᵀ·1 the estimate of a block M moves along g until its sum is right, and the variance of a query q falls
+    by (q·g)²/(1·g). For a Kronecker product g is one too.
     """
 
     shape: tuple[int, ...]
@@ -60,11 +62,12 @@ class NoiseModel:
     centred: bool = False
 
     @cached_property
-    def pull(self) -> tuple[Floats, ...]:
-        """g along every axis: where a missing or surplus total is put."""
-        (block,) = self.blocks
-        factors = _factors(block.estimator)
-        return tuple(factor.forward(factor.transpose(np.ones(factor.rows))) for factor in factors)
+    def pulls(self) -> tuple[tuple[Floats, ...], ...]:
+        """For every block g along every axis: where a missing or surplus total is put."""
+        return tuple(
+            tuple(factor.forward(factor.transpose(np.ones(factor.rows))) for factor in _factors(block.estimator))
+            for block in self.blocks
+        )
 
     def error_terms(self, workload: Workload, domain: Domain) -> list[float]:
         """For every block, the mean over the workload of the squared coefficients: times the noise's variance, the
@@ -85,8 +88,8 @@ class NoiseModel:
                 else:
                     means.append(math.prod(_mean_variance(kind, factor) for factor in _factors(estimator)))
             if self.centred:
-                saved = math.prod(float(kind.mean_square(g)) / float(g.sum()) for g in self.pull)
-                means = [max(means[0] - saved, 0.0)]
+                saved = [math.prod(float(kind.mean_square(g) / g.sum()) for g in pull) for pull in self.pulls]
+                means = [max(mean - less, 0.0) for mean, less in zip(means, saved, strict=True)]
             return means
         if isinstance(workload, GivenRanges):
             return [float(second.mean()) for second, _ in self._range_moments(*domain.fractional(workload.ranges))]
@@ -108,11 +111,12 @@ class NoiseModel:
 
     def coefficients(self, q: Floats) -> Iterator[Floats]:
         """Lᵀ·q block by block, for queries in the rows of q, with the correction of a centred model."""
-        if self.centred:
-            g = reduce(np.multiply.outer, self.pull).ravel()
-            q = q - (q @ g / g.sum())[..., None]
-        for block in self.blocks:
-            yield block.estimator.transpose(q)
+        for i, block in enumerate(self.blocks):
+            moved = q
+            if self.centred:
+                g = reduce(np.multiply.outer, self.pulls[i]).ravel()
+                moved = q - (q @ g / g.sum())[..., None]
+            yield block.estimator.transpose(moved)
 
     def query_cumulants(self, q: Floats) -> tuple[Floats, Floats]:
         """(variance, fourth cumulant) of the answers to arbitrary queries, one row each."""
@@ -133,7 +137,7 @@ class NoiseModel:
         return variance, fourth
 
     def _range_moments(self, low: Floats, high: Floats) -> Iterator[tuple[Floats, Floats]]:
-        for block in self.blocks:
+        for t, block in enumerate(self.blocks):
             estimator = block.estimator
             if isinstance(estimator, Selection):
                 weights, counts = self._cells_hit(estimator, low, high)
@@ -148,22 +152,22 @@ class NoiseModel:
                 fourth = reduce(np.multiply, [m[1] for m in moments])
                 if self.centred:
                     before = second
-                    second = np.maximum(second - self._saved(low, high), 0.0)
+                    second = np.maximum(second - self._saved(t, low, high), 0.0)
                     # The correction spreads over all cells: it lowers the variance and hardly bends the shape.
                     fourth = fourth * np.divide(second, before, out=np.zeros_like(before), where=before > 0) ** 2
                 yield second, fourth
 
-    def _share(self, low: Floats, high: Floats) -> Floats:
+    def _share(self, block: int, low: Floats, high: Floats) -> Floats:
         """q·g / 1·g of every range: how much of a missing total falls into it."""
         share = np.ones(len(low))
-        for i, g in enumerate(self.pull):
+        for i, g in enumerate(self.pulls[block]):
             sums = np.concatenate([[0.0], np.cumsum(g)])
             at = np.arange(len(sums))
             share *= (np.interp(high[:, i], at, sums) - np.interp(low[:, i], at, sums)) / sums[-1]
         return share
 
-    def _saved(self, low: Floats, high: Floats) -> Floats:
-        return self._share(low, high) ** 2 * math.prod(float(g.sum()) for g in self.pull)
+    def _saved(self, block: int, low: Floats, high: Floats) -> Floats:
+        return self._share(block, low, high) ** 2 * math.prod(float(g.sum()) for g in self.pulls[block])
 
     def range_groups(self, low: Floats, high: Floats) -> list[tuple[Floats, Floats, DiscreteLaplace]] | None:
         """For every block (coefficients, how often each occurs, noise) of many ranges: the law of their answers, whole.
@@ -171,7 +175,7 @@ class NoiseModel:
         None where a range is felt by too many noises in too many ways for such a list.
         """
         groups = []
-        for block in self.blocks:
+        for t, block in enumerate(self.blocks):
             estimator = block.estimator
             if isinstance(estimator, Selection):
                 weights, counts = self._cells_hit(estimator, low, high)
@@ -196,7 +200,7 @@ class NoiseModel:
                     counts = (counts[:, :, None] * often[:, None, :]).reshape(len(low), -1)
                 if self.centred:
                     outside = math.prod(self.shape) - counts.sum(axis=-1, keepdims=True)
-                    share = self._share(low, high)[:, None]
+                    share = self._share(t, low, high)[:, None]
                     weights = np.concatenate([weights, np.zeros((len(low), 1))], axis=-1) - share
                     counts = np.concatenate([counts, outside], axis=-1)
             groups.append((weights, counts.astype(np.float64), block.noise))
@@ -244,7 +248,9 @@ def _factors(estimator: Operator) -> tuple[Operator, ...]:
 
 
 def _mean_variance(kind: AxisQueries, factor: Operator) -> float:
-    """As `AxisQueries.mean_variance`, and closed also for values and differences of some cells of a line."""
+    """As `AxisQueries.mean_variance`, and closed also for values and differences of bins or some cells of a line."""
+    if isinstance(factor, Coarse):
+        return kind.mean_of_shapes(factor.rows, *factor.column_shapes())
     if not isinstance(factor, Embedded):
         return kind.mean_variance(factor)
     n, cells = factor.rows, factor.cells

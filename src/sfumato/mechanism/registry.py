@@ -13,6 +13,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import EdgeMechanism
 from sfumato.mechanism.graph_edges import GraphEdgeMechanism
 from sfumato.mechanism.policy_edges import PolicyEdgeMechanism
+from sfumato.mechanism.shifted import shifted, shifted_edges, widths
 from sfumato.mechanism.spanning import settings as spanner_settings
 from sfumato.mechanism.spanning import spanner
 from sfumato.mechanism.strategies import blocked, blocks, haar, hierarchy, identity, no_options, prefix
@@ -96,6 +97,8 @@ _BUILDERS: dict[str, Builder] = {
     "policy-edges": policy_edges,
     "blocks": blocks,
     "spanner": spanner,
+    "shifted": shifted,
+    "shifted-edges": shifted_edges,
     "consistent": consistent,
     "dawa": dawa,
 }
@@ -121,6 +124,11 @@ def mechanism_from_spec(spec: dict[str, Any], policy: Policy) -> Mechanism:
         raise FileFormatError("the description of the mechanism is damaged, or from a newer version.") from error
 
 
+def tunings(name: str, policy: Policy) -> list[dict[str, Any]]:
+    """The settings among which public counts must choose for a mechanism that was named without options."""
+    return list(widths(policy)) if name in ("shifted", "shifted-edges") else []
+
+
 def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every mechanism with every setting that a plan tries for a workload."""
     kind = workload.kind if isinstance(workload, ProductQueries) else AxisQueries.RANGES
@@ -135,6 +143,8 @@ def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str
         elif name == "prefix":
             if not policy.total_is_public:  # else it is the same as `edges`
                 yield from ((name, {"reverse": reverse}) for reverse in (False, True))
+        elif name in ("shifted", "shifted-edges"):
+            yield from ((name, chosen) for chosen in widths(policy))
         elif name == "spanner":
             yield from ((name, chosen) for chosen in spanner_settings(policy, workload))
         else:

@@ -76,5 +76,5 @@ class VertexMechanism(LinearMechanism):
         estimates = self.strategy.pinv(measured.astype(np.float64))
         if total is None:
             return estimates
-        g = reduce(np.multiply.outer, self.model.pull).ravel()
+        g = reduce(np.multiply.outer, self.model.pulls[0]).ravel()
         return settle(estimates + g * ((total - estimates.sum()) / g.sum()), total)

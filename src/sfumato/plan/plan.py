@@ -41,12 +41,13 @@ class Plan:
     expected_error: float
     alternatives: tuple[Alternative, ...]
     max_per_entity: int | None = None
+    basis: str = ""
 
     @cached_property
     def lower_bound(self) -> float | None:
         """The least expected error of any matrix mechanism (the singular value bound), where it can be computed."""
-        if self.mechanism.model is None:
-            return None  # the bound does not hold for mechanisms that look at the data
+        if self.mechanism.biased:
+            return None  # the bound is for unbiased answers, by mechanisms that do not look at the data
         share = self.epsilon / (self.max_per_entity or 1)
         return singular_value_bound(self.policy, self.workload, float(share))
 
@@ -108,7 +109,7 @@ class Plan:
             return "the error depends on the data and is not known; rehearse it with like=public counts"
         return (
             f"expected squared error {_short(self.expected_error)}, so a typical answer is right to "
-            f"±{_short(self.typical_error)} (95 %)"
+            f"±{_short(self.typical_error)} (95 %)" + (f"; {self.basis}" if self.basis else "")
         )
 
     def __str__(self) -> str:
@@ -129,6 +130,7 @@ class Plan:
             "workload": self.workload.spec(),
             "expected_error": None if math.isnan(self.expected_error) else self.expected_error,
             "typical_error": None if math.isnan(self.expected_error) else self.typical_error,
+            "basis": self.basis or "exact",
             "lower_bound": self.lower_bound,
             "alternatives": [
                 {"name": a.name, "options": a.options, "expected_error": a.error, "reason": a.reason}

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
 from sfumato.exact import Number, positive_fraction, positive_int
-from sfumato.mechanism import Mechanism, build, variants
+from sfumato.mechanism import Mechanism, build, tunings, variants
 from sfumato.noise import DiscreteLaplace
 from sfumato.plan.plan import Alternative, Plan
-from sfumato.plan.rehearsal import public_counts, rehearsed_error
+from sfumato.plan.rehearsal import public_counts, reference_counts, rehearsed_error
 from sfumato.policy import Policy
 from sfumato.workload import Workload
 
@@ -40,13 +40,20 @@ def plan(
     without it, of one record.
 
     Mechanisms whose error depends on the data are weighed only with `like`: public counts of the same kind, or an
-    earlier release, on which they are rehearsed. Never give private counts there, not even old ones.
+    earlier release, on which they are rehearsed. Never give private counts there, not even old ones. A shifted family
+    that is forced without a `width` gets the best one for those counts, or for a reference population.
     """
     budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
     public = None if like is None else public_counts(like, policy.domain)
+    tried = list(variants(policy, workload)) if mechanism is None else [(mechanism, options)]
+    guessed = False
+    if mechanism is not None and not options and (widths := tunings(mechanism, policy)):
+        # A width has to be chosen, and not by the private data: by public counts, or by the reference population.
+        tried, guessed = [(mechanism, chosen) for chosen in widths], public is None
+        public = reference_counts(policy.domain) if guessed else public
     weighed: list[tuple[float, Mechanism]] = []
     others: list[Alternative] = []
-    for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
+    for name, chosen in tried:
         try:
             built = build(name, policy, share, **chosen)
             error = _expected(built, workload, public)
@@ -74,6 +81,7 @@ def plan(
         expected_error=best_error,
         alternatives=tuple(ranked),
         max_per_entity=count,
+        basis=_basis(best, like is not None, guessed),
     )
 
 
@@ -93,7 +101,7 @@ def epsilon_for(
     for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
         try:
             built = build(name, policy, Fraction(1), **chosen)
-            if built.model is None:
+            if built.model is None or built.biased:
                 raise InvalidInput(f"mechanism={name!r}: its error depends on the data, so no ε can be named for it.")
             terms = built.model.error_terms(workload, policy.domain)
         except SfumatoError:
@@ -109,9 +117,18 @@ def epsilon_for(
 
 def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | None) -> float:
     """From the law of the noise, or rehearsed on public counts; NaN where neither is there."""
-    if built.model is not None:
+    if built.model is not None and not built.biased:
         return built.model.expected_error(workload, built.policy.domain)
     return math.nan if public is None else rehearsed_error(built, public, workload)
+
+
+def _basis(built: Mechanism, rehearsed: bool, guessed: bool) -> str:
+    """What an expected error rests on, in words; empty where it is exact."""
+    if not built.biased:
+        return ""
+    if guessed:
+        return "guessed for a reference population of 100,000 records; give like=public counts for your own"
+    return "rehearsed on the counts given as like" if rehearsed else ""
 
 
 def _smallest(terms: list[float], rates: list[Fraction], target: float) -> Fraction:

@@ -16,7 +16,8 @@ class Answer:
     The interval is the smallest that holds the true value with at least the stated confidence, over the noise. It
     does not cover what a range that cuts cells adds: within a cell the records are taken to be spread evenly, and how
     wrong that is depends on the data. Where a mechanism's own error depends on the data, stating it would be a second
-    release: standard error and interval are then NaN.
+    release: standard error and interval are then NaN. A mechanism that smooths the data knows its noise but not what
+    the smoothing adds: it gives the standard error of the noise, and no interval.
     """
 
     value: Any
@@ -42,9 +43,12 @@ class Answer:
         return cls(value_, stderr_, low, high, confidence)
 
     def __repr__(self) -> str:
+        what = f"{np.size(self.value)} values" if np.ndim(self.value) else f"{self.value:,.1f}"
         if np.isnan(self.stderr).any():
-            what = f"{np.size(self.value)} values" if np.ndim(self.value) else f"{self.value:,.1f}"
             return f"Answer({what}, error unknown: it depends on the data)"
+        if np.isnan(self.low).any():
+            noise = "" if np.ndim(self.value) else f" of standard error {self.stderr:,.1f}"
+            return f"Answer({what}, with noise{noise} and smoothing that depends on the data)"
         if np.ndim(self.value):
             return f"Answer({np.size(self.value)} values, {self.confidence:.0%} intervals)"
         return f"Answer({self.value:,.1f}, {self.confidence:.0%} within [{self.low:,.1f}, {self.high:,.1f}])"

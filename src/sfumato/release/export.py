@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.domain import Interval, Labels
 from sfumato.errors import InvalidInput, TooLarge
-from sfumato.release.atomic import replacing
+from sfumato.files import replacing
 from sfumato.release.release import Release
 
 # About 250 bytes a rectangle: beyond this no map tool opens the file.

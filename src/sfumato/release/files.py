@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from sfumato._version import __version__
 from sfumato.domain import domain_from_spec
 from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.files import replacing
 from sfumato.mechanism import Mechanism, mechanism_from_spec
 from sfumato.privacy import Guarantee
-from sfumato.release.atomic import replacing
 from sfumato.release.release import Release
 
 FORMAT_VERSION = 1

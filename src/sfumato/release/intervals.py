@@ -48,14 +48,36 @@ def check_confidence(confidence: float) -> float:
     return float(confidence)
 
 
-def range_margins(model: NoiseModel | None, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """(standard error, half-width) of the answers to many ranges in cell coordinates; NaN where no law is known."""
+def range_margins(
+    model: NoiseModel | None, low: Floats, high: Floats, confidence: float | None
+) -> tuple[Floats, Floats]:
+    """(standard error, half-width) of the answers to many ranges in cell coordinates; NaN where no law is known.
+
+    Without a confidence there is no half-width either: that of the noise alone would not cover a bias.
+    """
     deviation, margin = np.full(len(low), np.nan), np.full(len(low), np.nan)
     if model is None:
         return deviation, margin
+    if confidence is None:
+        return np.sqrt(model.range_cumulants(low, high)[0]), margin
     for part in _chunks(len(low), CHUNK):
         deviation[part], margin[part] = _some_ranges(model, low[part], high[part], confidence)
     return deviation, margin
+
+
+def cell_deviations(model: NoiseModel) -> Floats:
+    """The standard error of every single cell where all blocks are products along the axes: no two need be alike."""
+    variance = np.zeros(model.shape)
+    for t, block in enumerate(model.blocks):
+        along = []
+        for factor in _factors(block.estimator):
+            cell = np.arange(factor.rows, dtype=np.float64)
+            along.append(factor.range_moments(cell, cell + 1)[0])
+        variance += block.noise.variance * reduce(np.multiply.outer, along)
+        if model.centred:
+            saved = [pull**2 / pull.sum() for pull in model.pulls[t]]
+            variance -= block.noise.variance * reduce(np.multiply.outer, saved)
+    return np.sqrt(np.maximum(variance, 0.0))
 
 
 def cell_margins(model: NoiseModel, confidence: float) -> tuple[Floats, Floats]:
@@ -65,13 +87,13 @@ def cell_margins(model: NoiseModel, confidence: float) -> tuple[Floats, Floats]:
     """
     cells = np.arange(int(np.prod(model.shape)))
     kind = np.zeros(model.shape, dtype=np.int64)
-    for block in model.blocks:
+    for t, block in enumerate(model.blocks):
         if isinstance(block.estimator, (Incidence, Hanging, Selection)):
             felt = _noises(block.estimator).reshape(model.shape)  # all alike, so that their number says everything
             kind = kind * (int(felt.max()) + 1) + felt
         else:
             for axis, factor in enumerate(_factors(block.estimator)):
-                alike, count = _alike(model, axis, factor)
+                alike, count = _alike(factor, model.pulls[t][axis] if model.centred else None)
                 kind = kind * count + np.expand_dims(alike, [i for i in range(kind.ndim) if i != axis])
         kind = np.unique(kind, return_inverse=True)[1].reshape(model.shape)  # small numbers again
     _, first, which = np.unique(kind, return_index=True, return_inverse=True)
@@ -90,18 +112,20 @@ def _noises(estimator: Incidence | Hanging | Selection) -> NDArray[np.int64]:
     return np.bincount(ends, minlength=estimator.rows).astype(np.int64)
 
 
-def _alike(model: NoiseModel, axis: int, factor: Operator) -> tuple[NDArray[np.int64], int]:
+def _alike(factor: Operator, pull: Floats | None) -> tuple[NDArray[np.int64], int]:
     """(the kind of each cell along one axis, how many kinds there are), told by the moments of what it feels."""
-    cell = np.arange(model.shape[axis], dtype=np.float64)
-    signs = [*factor.range_moments(cell, cell + 1), model.pull[axis] if model.centred else np.zeros_like(cell)]
+    cell = np.arange(factor.rows, dtype=np.float64)
+    signs = [*factor.range_moments(cell, cell + 1), np.zeros_like(cell) if pull is None else pull]
     kinds, alike = np.unique(np.round(np.stack(signs, axis=-1), 12), axis=0, return_inverse=True)
     return alike.ravel(), len(kinds)
 
 
-def query_margins(model: NoiseModel | None, q: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """(standard error, half-width) of the answers to arbitrary linear queries, one row each."""
+def query_margins(model: NoiseModel | None, q: Floats, confidence: float | None) -> tuple[Floats, Floats]:
+    """(standard error, half-width) of the answers to arbitrary linear queries, one row each; NaN as for ranges."""
     if model is None:
         return np.full(len(q), np.nan), np.full(len(q), np.nan)
+    if confidence is None:
+        return np.sqrt(model.query_cumulants(q)[0]), np.full(len(q), np.nan)
     coefficients = list(model.coefficients(q))
     pairs = list(zip(coefficients, model.blocks, strict=True))
     variance = sum((block.noise.variance * (c**2).sum(axis=-1) for c, block in pairs), np.zeros(len(q)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.domain import Axis, Interval, Labels
 from sfumato.errors import InvalidInput, MissingExtra
-from sfumato.release.atomic import replacing
+from sfumato.files import replacing
 from sfumato.release.release import Release
 
 _FORMATS = (".png", ".svg", ".pdf")

@@ -19,7 +19,7 @@ from sfumato.mechanism import Mechanism, SummedArea
 from sfumato.privacy import Guarantee
 from sfumato.release.adjust import Adjusted, adjusted
 from sfumato.release.answer import Answer
-from sfumato.release.intervals import cell_margins, check_confidence, query_margins, range_margins
+from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins, range_margins
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -73,7 +73,7 @@ class Release:
         """
         confidence = check_confidence(confidence)
         low, high, shape = self._boxes(ranges)
-        stderr, margin = range_margins(self.mechanism.model, low, high, confidence)
+        stderr, margin = range_margins(self.mechanism.model, low, high, None if self.mechanism.biased else confidence)
         return Answer.of(self._table.fractional_sums(low, high), stderr, margin, confidence, shape)
 
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
@@ -96,7 +96,8 @@ class Release:
         for start in range(0, table.shape[0], step):
             part = slice(start, start + step)
             dense = np.asarray(table[part].todense())
-            stderr[part], margin[part] = query_margins(self.mechanism.model, dense, confidence)
+            wanted = None if self.mechanism.biased else confidence
+            stderr[part], margin[part] = query_margins(self.mechanism.model, dense, wanted)
         return Answer.of(np.asarray(table @ self.counts.ravel()), stderr, margin, confidence, shape)
 
     def cells(self, *, confidence: float = 0.95) -> Answer:
@@ -104,7 +105,12 @@ class Release:
         confidence = check_confidence(confidence)
         model = self.mechanism.model
         unknown = np.full(self.domain.shape, np.nan)
-        stderr, margin = (unknown, unknown) if model is None else cell_margins(model, confidence)
+        if model is None:
+            stderr, margin = unknown, unknown
+        elif self.mechanism.biased:
+            stderr, margin = cell_deviations(model), unknown
+        else:
+            stderr, margin = cell_margins(model, confidence)
         return Answer.of(self.counts, stderr, margin, confidence, self.domain.shape)
 
     def adjusted(self, *, non_negative: bool = True, integers: bool = False) -> Adjusted:

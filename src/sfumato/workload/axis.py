@@ -80,6 +80,16 @@ class AxisQueries(Enum):
             _MEANS[self.value, key] = mean
         return _MEANS[self.value, key]
 
+    def mean_of_shapes(
+        self, n: int, squares: NDArray[np.float64], sums: NDArray[np.float64], sums2: NDArray[np.float64]
+    ) -> float:
+        """The same from (Σ c², Σ S, Σ S²) of every column c of M, S being the running sums of c."""
+        if self is AxisQueries.CELLS:
+            return float(squares.sum()) / n
+        if self is AxisQueries.PREFIXES:
+            return float(sums2.sum()) / n
+        return float(((n + 1) * sums2 - sums**2).sum()) / self.count(n)
+
     def _measured(self, estimator: Operator) -> float:
         n = estimator.rows
         if n > EXACT_LENGTH:
