@@ -2,7 +2,8 @@
 
 The table has one row a cell, in C order, and one column, `count`. The metadata entry `sfumato` is canonical JSON with
 the guarantee, the mechanism and where the release came from: all that is needed to answer with errors, and nothing
-else. No secret, no number of input rows, no digest of input. docs/file-format.md is the specification.
+else. No secret, no number of input rows, no digest of input. A release that keeps its noisy integers has them in a
+second column, `measured`, the shorter of the two filled up with nulls. docs/file-format.md is the specification.
 
 A file is not trusted. Policies and mechanisms are built from closed lists by their own constructors, nothing is
 imported or unpickled, every field is checked, and a digest over description and counts finds damage. The digest is no
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from datetime import datetime
 from pathlib import Path
@@ -30,10 +32,12 @@ from sfumato.mechanism import Mechanism, mechanism_from_spec
 from sfumato.privacy import Guarantee
 from sfumato.release.release import Release
 
-FORMAT_VERSION = 1
+# Format 2 has noisy integers; a release without them is still written as format 1.
+FORMAT_VERSION = 2
 
 _KEY = b"sfumato"
 _FIELDS = frozenset({"format", "id", "guarantee", "mechanism", "workload", "created", "software", "digest"})
+_DIMENSIONS = 2  # of noisy integers: whole parts, and the noise's own fractions
 # Exact numbers as they are written: whole or p/q. Anything else ("1e999999999") could ask for gigabytes of digits.
 _EXACT = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?")
 # What constructors raise when they are given nonsense of the right outward form.
@@ -45,9 +49,9 @@ def save(release: Release, path: str | Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    counts = release.counts.ravel()
-    description = {
-        "format": FORMAT_VERSION,
+    counts, measured = release.counts.ravel(), release.measured
+    description: dict[str, Any] = {
+        "format": 1 if measured is None else 2,
         "id": release.id,
         "guarantee": release.guarantee.to_dict(),
         "mechanism": release.mechanism.spec(),
@@ -55,10 +59,18 @@ def save(release: Release, path: str | Path) -> Path:
         "created": release.created,
         "software": f"sfumato {__version__}",
     }
-    description["digest"] = _digest(description, counts)
-    table = pa.table({"count": counts})
-    # The bytes of similar doubles compress well side by side: half the time and less space than one after the other.
-    options = {"compression": "zstd", "compression_level": 1, "column_encoding": {"count": "BYTE_STREAM_SPLIT"}}
+    if measured is not None:
+        description["measured"] = list(measured.shape)
+    description["digest"] = _digest(description, counts, measured)
+    # The bytes of similar numbers compress well side by side: half the time and less space than one after the other.
+    encoding = {"count": "BYTE_STREAM_SPLIT"}
+    columns = {"count": counts}
+    if measured is not None:
+        rows = max(counts.size, measured.size)
+        columns = {"count": _padded(counts, rows), "measured": _padded(measured.ravel(), rows)}
+        encoding["measured"] = "DELTA_BINARY_PACKED"
+    table = pa.table(columns)
+    options = {"compression": "zstd", "compression_level": 1, "column_encoding": encoding}
     with (
         replacing(path) as file,
         pq.ParquetWriter(file, table.schema, use_dictionary=False, store_schema=False, **options) as writer,
@@ -70,8 +82,8 @@ def save(release: Release, path: str | Path) -> Path:
 
 def load(path: str | Path) -> Release:
     """The release that `release.save` wrote: equal in every field, with the same answers and intervals."""
-    description, counts = _opened(Path(path))
-    if description["digest"] != _digest({k: v for k, v in description.items() if k != "digest"}, counts):
+    description, counts, measured = _opened(Path(path))
+    if description["digest"] != _digest({k: v for k, v in description.items() if k != "digest"}, counts, measured):
         raise _unreadable(path, "its contents do not match their digest: it is damaged, or was edited.")
     guarantee, mechanism = _rebuilt(path, description, len(counts))
     spent = mechanism.privacy_loss * (guarantee.max_per_entity or 1 if guarantee.unit == "person" else 1)
@@ -86,11 +98,20 @@ def load(path: str | Path) -> Release:
         mechanism=mechanism,
         workload=description["workload"],
         created=description["created"],
+        measured=measured,
     )
 
 
-def _opened(path: Path) -> tuple[dict[str, Any], NDArray[np.float64]]:
-    """The description, checked field by field, and the column of counts."""
+def _padded(values: NDArray[Any], rows: int) -> Any:
+    """A column with nulls at its end."""
+    import pyarrow as pa
+
+    column = pa.array(values)
+    return column if len(values) == rows else pa.concat_arrays([column, pa.nulls(rows - len(values), column.type)])
+
+
+def _opened(path: Path) -> tuple[dict[str, Any], NDArray[np.float64], NDArray[np.int64] | None]:
+    """The description, checked field by field, the counts, and the noisy integers where there are some."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -101,10 +122,18 @@ def _opened(path: Path) -> tuple[dict[str, Any], NDArray[np.float64]]:
         if written is None:
             raise _unreadable(path, "it is a Parquet file without an entry 'sfumato', not a release.")
         description = _description(path, written)
-        schema = file.schema_arrow
-        if schema.names != ["count"] or schema.field("count").type != pa.float64():
-            raise _unreadable(path, "its table must have one column, count, of 64-bit floating point numbers.")
-        column = file.read(use_threads=False).column("count").combine_chunks()
+        schema, shape = file.schema_arrow, description.get("measured")
+        if shape is None:
+            if schema.names != ["count"] or schema.field("count").type != pa.float64():
+                raise _unreadable(path, "its table must have one column, count, of 64-bit floating point numbers.")
+        elif schema.names != ["count", "measured"] or schema.types != [pa.float64(), pa.int64()]:
+            raise _unreadable(path, "its table must have the columns count (floating point) and measured (integers).")
+        table = file.read(use_threads=False)
+        column, measured = table.column("count").combine_chunks(), None
+        if shape is not None:
+            cells = domain_from_spec(description["guarantee"]["policy"]["domain"]).size
+            column = _unpadded(path, column, cells)
+            measured = _unpadded(path, table.column("measured").combine_chunks(), math.prod(shape))
     except (pa.ArrowException, OSError, *_NONSENSE) as error:
         if isinstance(error, FileFormatError):  # ours already, from the checks above
             raise
@@ -114,7 +143,19 @@ def _opened(path: Path) -> tuple[dict[str, Any], NDArray[np.float64]]:
     counts = np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)  # a copy, which the release then owns
     if not np.isfinite(counts).all():
         raise _unreadable(path, "some counts are not finite numbers.")
-    return description, counts
+    if measured is None:
+        return description, counts, None
+    if measured.null_count:
+        raise _unreadable(path, "some of its noisy integers are missing.")
+    integers = np.array(measured.to_numpy(zero_copy_only=False), dtype=np.int64).reshape(description["measured"])
+    return description, counts, integers
+
+
+def _unpadded(path: Path, column: Any, size: int) -> Any:
+    """The first values of a column, all others being null."""
+    if len(column) < size or column.slice(size).null_count != len(column) - size:
+        raise _unreadable(path, "its columns are not as long as its description says.")
+    return column.slice(0, size)
 
 
 def _description(path: Path, written: bytes) -> dict[str, Any]:
@@ -131,8 +172,12 @@ def _description(path: Path, written: bytes) -> dict[str, Any]:
             f"it is of format {version}, and sfumato {__version__} reads formats up to {FORMAT_VERSION}. "
             "Install a newer sfumato.",
         )
-    if set(description) != _FIELDS:
-        raise _unreadable(path, f"its description must have exactly the fields {', '.join(sorted(_FIELDS))}.")
+    fields = _FIELDS if version == 1 else _FIELDS | {"measured"}
+    if set(description) != fields:
+        raise _unreadable(path, f"its description must have exactly the fields {', '.join(sorted(fields))}.")
+    shape = description.get("measured", [1])
+    if not isinstance(shape, list) or not 1 <= len(shape) <= _DIMENSIONS or not all(map(_is_size, shape)):
+        raise _unreadable(path, "its field measured must be one or two sizes.")
     for name in ("id", "workload", "created", "software", "digest"):
         if not isinstance(description[name], str):
             raise _unreadable(path, f"its field {name} must be text.")
@@ -167,10 +212,18 @@ def _rebuilt(path: str | Path, description: dict[str, Any], size: int) -> tuple[
         raise _unreadable(path, why) from error
 
 
-def _digest(description: dict[str, Any], counts: NDArray[np.float64]) -> str:
-    """SHA-256 over the canonical description (without digest), a zero byte, and the counts as little-endian doubles."""
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40
+
+
+def _digest(description: dict[str, Any], counts: NDArray[np.float64], measured: NDArray[np.int64] | None = None) -> str:
+    """SHA-256 over the canonical description (without digest), a zero byte, the counts as little-endian doubles, and
+    the noisy integers where there are some.
+    """
     digest = hashlib.sha256(_canonical(description) + b"\0")
     digest.update(np.ascontiguousarray(counts, dtype="<f8").data)
+    if measured is not None:
+        digest.update(np.ascontiguousarray(measured, dtype="<i8").data)
     return digest.hexdigest()
 
 

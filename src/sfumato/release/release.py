@@ -29,6 +29,9 @@ class Release:
     `counts` of a linear mechanism are unbiased, and may be negative or fractional; `adjusted()` makes them look like
     counts, at a price that it names. Where the policy makes the total public they sum to it exactly. Whatever is
     computed from a release is as private as the release.
+
+    `measured` are the noisy integers that the counts were computed from, private like them; they are kept where the
+    release can be refined, or says more than its counts.
     """
 
     id: str
@@ -37,6 +40,7 @@ class Release:
     mechanism: Mechanism
     workload: str
     created: str = ""
+    measured: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts, dtype=np.float64)
@@ -44,6 +48,10 @@ class Release:
             raise InvalidInput(f"counts of shape {counts.shape} do not fit the domain's {self.domain.shape}.")
         counts.flags.writeable = False  # a release is a value
         object.__setattr__(self, "counts", counts)
+        if self.measured is not None:
+            measured = np.asarray(self.measured, dtype=np.int64)
+            measured.flags.writeable = False
+            object.__setattr__(self, "measured", measured)
 
     @property
     def domain(self) -> Domain:
