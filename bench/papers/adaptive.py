@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from _adaptive_picture import picture
 from _report import table, write_json
 
 import sfumato as sf
@@ -31,6 +32,7 @@ from sfumato.noise import DiscreteLaplace, SystemSource
 
 SOURCE = SystemSource()
 SIZES = (0.001, 0.01, 0.05, 0.1, 0.3)
+SAMPLES = 8  # of fewer records than there are: where groups end between the heaps of one sample is luck
 LINE = sf.Line(0, 1, cells=4096)
 GRID = sf.Grid(bounds=(0, 0, 1, 1), shape=(256, 256))
 NEW_YORK = (-74.006, 40.7128)
@@ -219,15 +221,17 @@ def group_panel(lines, epsilon, runs, rng) -> list[dict]:
     rows = []
     for name, points in lines.items():
         for n in (1000, 10_000, None):
-            x = counted(points, LINE, n, rng)
-            total = int(x.sum())
+            samples = [counted(points, LINE, n, rng) for _ in range(1 if n is None else SAMPLES)]
+            total = int(samples[0].sum())
             for policy, words in ((sf.bounded(LINE), "replace-one"), (sf.within(LINE, 0.01), "δ = 0.01")):
                 chosen = sorted_points(policy, epsilon).group_size(total)
                 curve = []
                 for factor in (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0):
                     group = max(1, round(chosen * factor))
                     mechanism = sorted_points(policy, epsilon, group=group)
-                    found = errors(published(mechanism, x), x, LINE.shape, runs, rng)
+                    each = max(1, runs // len(samples))
+                    tried = [errors(published(mechanism, x), x, LINE.shape, each, rng) for x in samples]
+                    found = np.mean(tried, axis=0)
                     model = range_error(
                         SIZES,
                         records=total,
@@ -243,6 +247,7 @@ def group_panel(lines, epsilon, runs, rng) -> list[dict]:
                         "data": name,
                         "n": total,
                         "policy": words,
+                        "ε": float(epsilon),
                         "group": chosen,
                         "best group": curve[int(roots.argmin())][0],
                         "error": float(roots[4]),
@@ -338,64 +343,21 @@ def _root(values) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-# ------------------------------------------------------------------------------------------------------------- picture
-
-
-def picture(path: Path, results: dict, grids: dict[str, np.ndarray], epsilon: Fraction, rng) -> None:
-    """Two maps of the same points at the same ε, the error by group size, and the error under δ."""
-    from matplotlib.colors import LogNorm
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(15, 8.4), dpi=130, layout="constrained")
-    axes = figure.subplots(2, 3)
-    if grids:
-        name, points = next(iter(grids.items()))
-        x = counted(points, GRID, 20_000, rng)
-        _, width = best_equi_width(x, GRID.shape, epsilon, 4, rng)
-        maps = {
-            f"the data: {int(x.sum()):,} {name}": x,
-            f"sorted points, ε = {float(epsilon):g}": published(sorted_points(sf.bounded(GRID), epsilon), x)(),
-            f"equi-width at its best width ({width} cells), ε = {float(epsilon):g}": equi_width(
-                x, GRID.shape, width, epsilon
-            ),
-        }
-        for ax, (title, counts) in zip(axes[0], maps.items(), strict=True):
-            shown = np.maximum(counts.reshape(GRID.shape).T, 0.02)
-            ax.imshow(shown, origin="lower", norm=LogNorm(0.02, 50), cmap="magma", aspect="auto")
-            ax.set_title(title, fontsize=9)
-            ax.set_xticks([])
-            ax.set_yticks([])
-    _curves(axes[1], results)
-    figure.savefig(path)
-
-
-def _curves(axes, results: dict) -> None:
-    for row in results["groups"]:
-        if row["policy"] == "replace-one" and row["n"] > 20_000:
-            group = [point["group"] for point in row["curve"]]
-            (drawn,) = axes[0].plot(group, [point["measured"][3] for point in row["curve"]], "o-", label=row["data"])
-            model = [point["model"][3] for point in row["curve"]]
-            axes[0].plot(group, model, "--", color=drawn.get_color(), linewidth=1)
-            axes[0].axvline(row["group"], color=drawn.get_color(), linewidth=0.6)
-    axes[0].set_title("error of ranges of 0.1 by group size (dashed: the model; line: its choice)", fontsize=9)
-    axes[0].set_xlabel("group size")
-    rows = results["ranges"]
-    chosen = [row for row in rows if row["n"] == 1000 and row["data"] == rows[0]["data"] and row["ε"] == rows[0]["ε"]]
-    for name in ("sorted", "equi-width, best", "Privelet", "hierarchy"):
-        axes[1].plot([row["range"] for row in chosen], [row[name] for row in chosen], "o-", label=name)
-    axes[1].set_title(f"{chosen[0]['data']}, n = 1,000, ε = {chosen[0]['ε']:g}, replace-one", fontsize=9)
-    axes[1].set_xlabel("range, as a share of the line")
-    for name in dict.fromkeys(row["data"] for row in results["delta"]):
-        mine = [row for row in results["delta"] if row["data"] == name]
-        axes[2].plot([row["δ"] for row in mine], [row["gain in squared error"] for row in mine], "o-", label=name)
-    axes[2].plot([row["δ"] for row in mine], [row["1/δ"] for row in mine], "k--", label="1/δ")
-    axes[2].plot([row["δ"] for row in mine], [row["1/δ²"] for row in mine], "k:", label="1/δ²")
-    axes[2].set_title("gain in squared error under δ, ranges of 0.1, best groups", fontsize=9)
-    axes[2].set_xlabel("δ")
-    for ax in axes:
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.legend(fontsize=7, frameon=False)
+def maps(grids, epsilon, rng) -> dict[str, np.ndarray]:
+    """The first dataset of points, its sorted release, and an equi-width one, in the shape of the grid."""
+    if not grids:
+        return {}
+    name, points = next(iter(grids.items()))
+    x = counted(points, GRID, None, rng)
+    _, width = best_equi_width(x, GRID.shape, epsilon, 4, rng)
+    shown = {
+        f"the data: {int(x.sum()):,} {name}": x,
+        f"sorted points, ε = {float(epsilon):g}": published(sorted_points(sf.bounded(GRID), epsilon), x)(),
+        f"equi-width at its best width ({width} cells), ε = {float(epsilon):g}": equi_width(
+            x, GRID.shape, width, epsilon
+        ),
+    }
+    return {title: counts.reshape(GRID.shape) for title, counts in shown.items()}
 
 
 def main() -> None:
@@ -415,13 +377,13 @@ def main() -> None:
     results = {
         "ranges": range_panels(lines, grids, epsilons, runs, rng),
         "delta": delta_panel(lines, Fraction(1, 10), runs, rng),
-        "groups": group_panel(lines, Fraction(1, 10), runs, rng),
+        "groups": [row for epsilon in epsilons[-2:] for row in group_panel(lines, epsilon, runs, rng)],
         "boundary": boundary_panel(lines, grids, epsilons, runs, rng),
         "median": median_panel(lines, Fraction(1), runs),
     }
     path = write_json("adaptive", {"runs": runs, **results})
     if options.picture is not None:
-        picture(options.picture, results, grids, Fraction(1, 10), rng)
+        picture(options.picture, results, maps(grids, Fraction(1), rng))
     print(f"\n{time.perf_counter() - started:.0f} seconds; written to {path}")
 
 

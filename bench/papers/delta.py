@@ -101,7 +101,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--picture", type=Path, help="where to write the figure")
+    parser.add_argument(
+        "--maps", type=Path, help="only draw the data and one release by each method, and write it here"
+    )
     options = parser.parse_args()
+    if options.maps:
+        draw_maps(options.data, options.maps)
+        return
     count, runs = (300, 1) if options.quick else (1000, RUNS)
     cases = [("twitter", 0.001), ("foursquare", 0.001), ("thefts", 0.001), ("kaluza", 0.01), ("kaluza", 0.001)]
     if not options.quick:
@@ -161,6 +167,47 @@ def draw(cases: list, path: Path) -> None:
     figure.tight_layout()
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=110)
+    print(f"drawn to {path}")
+
+
+def draw_maps(data: Path, path: Path) -> None:
+    """Figure 3, and what each method makes of it at ε = 1: the same colours for the same density."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import LogNorm
+
+    shown, delta = 250, 0.001
+    figure, axes = plt.subplots(2, 5, figsize=(17, 7))
+    for row, name in enumerate(("twitter", "foursquare")):
+        points = load(data, name)
+        n = round(1 / delta)
+        policy = sf.within(sf.Grid(bounds=(0, 0, 1, 1), shape=(n, n)), delta)
+        releases = {
+            "equi-width, 0.008": equi_width(points, 125),
+            "shifted, 0.006": sf.plan(policy, sf.ranges(), 1.0, mechanism="shifted", width=6).publish(points=points),
+            "edges, 0.004": blowfish(points, delta, 250),
+            "shifted-edges, 0.004": sf.plan(policy, sf.ranges(), 1.0, mechanism="shifted-edges", width=4).publish(
+                points=points
+            ),
+        }
+        true, *_ = np.histogram2d(*points.T, bins=shown, range=[(0, 1), (0, 1)])
+        images = {f"{name}: {len(points):,} points": true}
+        ends = np.linspace(0, 1, shown + 1)
+        x, y = np.meshgrid(np.arange(shown), np.arange(shown), indexing="ij")
+        cells = np.stack([ends[x], ends[y], ends[x + 1], ends[y + 1]], axis=-1).reshape(-1, 4)
+        for title, release in releases.items():
+            low, high = release.domain.fractional(cells)
+            images[title] = release._table.fractional_sums(low, high).reshape(shown, shown)
+        for ax, (title, image) in zip(axes[row], images.items(), strict=True):
+            ax.imshow(
+                np.maximum(image.T, 0.3), origin="lower", norm=LogNorm(0.3, true.max()), cmap="magma_r", aspect="auto"
+            )
+            ax.set_title(title, fontsize=10)
+            ax.set_axis_off()
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
     print(f"drawn to {path}")
 
 

@@ -22,12 +22,14 @@ from sfumato.errors import (
     PolicyMismatch,
     SfumatoError,
     TooLarge,
+    VaultError,
 )
 from sfumato.mechanism import mechanisms
 from sfumato.noise import SeededSource
 from sfumato.plan import Plan, epsilon_for, plan
 from sfumato.policy import ABSENT, Policy, bounded, graph, threshold, unbounded, within
-from sfumato.privacy import Guarantee, Ledger
+from sfumato.privacy import Guarantee, Ledger, Vault
+from sfumato.publish import median, quantile, refine_until
 from sfumato.release import Answer, Release, load
 from sfumato.workload import Workload, histogram, prefixes, queries, ranges
 
@@ -55,6 +57,8 @@ __all__ = [
     "SeededSource",
     "SfumatoError",
     "TooLarge",
+    "Vault",
+    "VaultError",
     "Workload",
     "__version__",
     "bounded",
@@ -64,10 +68,13 @@ __all__ = [
     "histogram",
     "load",
     "mechanisms",
+    "median",
     "plan",
     "prefixes",
+    "quantile",
     "queries",
     "ranges",
+    "refine_until",
     "threshold",
     "unbounded",
     "within",

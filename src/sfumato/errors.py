@@ -6,6 +6,7 @@ SfumatoError
 ├── TooLarge            (MemoryError)   the work would not fit; estimated before it was begun
 ├── BudgetExceeded      (RuntimeError)  the ledger has too little left; nothing was drawn or recorded
 ├── LedgerError         (RuntimeError)  the ledger cannot be read or written; nothing was drawn
+├── VaultError          (RuntimeError)  the vault or its key cannot be used; nothing was handed out
 ├── FileFormatError     (ValueError)    a file is corrupt, truncated, foreign or too new
 └── MissingExtra        (ImportError)   an optional dependency is not installed
 """
@@ -33,6 +34,10 @@ class BudgetExceeded(SfumatoError, RuntimeError):
 
 class LedgerError(SfumatoError, RuntimeError):
     """The ledger could not be read or written. Nothing was drawn."""
+
+
+class VaultError(SfumatoError, RuntimeError):
+    """The vault, its key, or the state of a release in it cannot be used. Nothing was handed out."""
 
 
 class FileFormatError(SfumatoError, ValueError):

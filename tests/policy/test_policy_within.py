@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from policy_oracle import all_distances, box
 
 import sfumato as sf
+from sfumato.policy import steps_within
 
 NORMS = {
     "euclidean": lambda gaps: np.sqrt((gaps**2).sum(axis=-1)),
@@ -255,11 +257,43 @@ def test_points_near_the_boundary_lie_in_cells_joined_to_nothing(domain, delta):
     assert policy.absent.ravel()[domain.locate(p[near])].all()
 
 
+# --- how many steps a longer move takes -------------------------------------------------------------------------------
+
+
+def test_a_longer_move_takes_as_many_steps_by_hand():
+    """Cells of 0.1. δ = 0.2 reaches 2 cells. Below 0.4 the gap is at most 3 cells, so 4 cells on: 2 steps. Coarse cells
+    need fewer: δ = 0.05 reaches 1 cell, and so does every move below 0.1.
+    """
+    line = sf.Line(0, 1, cells=10)
+    assert [steps_within(sf.within(line, 0.2), k) for k in (1, 2, 5, 6)] == [1, 2, 5, None]
+    assert [steps_within(sf.within(line, 0.05), k) for k in (1, 2, 4)] == [1, 1, 2]
+    assert steps_within(sf.within(line, 0.5), 2) == 2
+    assert steps_within(sf.within(line, 0.2, sources=[[(0.0,), (1.0,)]]), 5) == 2  # through ⊥
+    cube = sf.Grid(bounds=(0, 0, 0, 1, 1, 1), shape=(5, 5, 5))
+    assert [steps_within(sf.within(cube, 0.4), k) for k in (1, 2, 4, 5)] == [1, 2, 2, None]
+
+
+@pytest.mark.parametrize("metric", NORMS)
+@pytest.mark.parametrize("multiple", [1, 2, 3, 5])
+@pytest.mark.parametrize("shape", [(12,), (9, 7), (4, 5, 3)])
+def test_steps_of_longer_moves_are_the_largest_distance_by_brute_force(shape, multiple, metric):
+    domain = box(shape)
+    for delta in (Fraction(1, 10), Fraction(19, 100)):
+        policy, wide = sf.within(domain, delta, metric=metric), sf.within(domain, multiple * delta, metric=metric)
+        table = all_distances(policy)
+        largest = max(table[u, v] for u, v in wide.edges())
+        found = steps_within(policy, multiple)
+        assert largest <= found <= multiple
+        if domain.ndim <= 2:
+            assert found == largest
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 LINE = sf.Line(0, 1, cells=4)
 GRID = sf.Grid(bounds=(0, 0, 1, 1), shape=(4, 4))
-ONLY = "sources must be None, 'boundary', or a list of points."
+ONLY = "must be None, 'boundary', a list of points, or a list of lines, each a list of points."
+SHAPE = "sources must be one or more points, or lines of points, of {} coordinates each."
 
 
 @pytest.mark.parametrize(
@@ -286,19 +320,13 @@ ONLY = "sources must be None, 'boundary', or a list of points."
         ),
         (
             lambda: sf.within(LINE, 0.1, metric="geodesic"),
-            "metric='geodesic' is not one of 'euclidean', 'manhattan', 'chebyshev'.",
+            "metric='geodesic' is not one of 'euclidean', 'manhattan', 'chebyshev', 'great-circle'.",
         ),
-        (
-            lambda: sf.within(LINE, 0.1, sources="border"),
-            "sources='border' must be None, 'boundary', or a list of points.",
-        ),
-        (lambda: sf.within(LINE, 0.1, sources=[object()]), ONLY),
-        (
-            lambda: sf.within(LINE, 0.1, sources=[[0.1, 0.2]]),
-            "sources must be one or more points of 1 coordinates each.",
-        ),
-        (lambda: sf.within(GRID, 0.1, sources=[0.5]), "sources must be one or more points of 2 coordinates each."),
-        (lambda: sf.within(GRID, 0.1, sources=[]), "sources must be one or more points of 2 coordinates each."),
+        (lambda: sf.within(LINE, 0.1, sources="border"), f"sources='border' {ONLY}"),
+        (lambda: sf.within(LINE, 0.1, sources=[object()]), f"sources {ONLY}"),
+        (lambda: sf.within(LINE, 0.1, sources=[[0.1, 0.2]]), SHAPE.format(1)),
+        (lambda: sf.within(GRID, 0.1, sources=[0.5]), SHAPE.format(2)),
+        (lambda: sf.within(GRID, 0.1, sources=[]), SHAPE.format(2)),
         (
             lambda: sf.within(LINE, 0.1, sources=[2.0]),
             "sources holds a point outside the domain's bounds. Sources must lie inside.",

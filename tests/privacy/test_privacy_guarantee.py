@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.domain import Line
+from sfumato.domain import Grid, Line
 from sfumato.errors import FileFormatError, InvalidInput
-from sfumato.policy import ABSENT, Policy, bounded, graph, threshold, unbounded
+from sfumato.policy import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.privacy import SAMPLER_SLACK, Guarantee
 from sfumato.privacy.words import odds
 
@@ -47,6 +47,57 @@ def test_the_words_of_a_promise_about_records() -> None:
         "limit.\n  The noise is drawn to within 2^-100 of the exact distribution: in the usual notation there is a "
         "δ of at most (1 + e^ε) × 2^-100. It rests on AES-256 looking random."
     )
+
+
+def paragraph(words: str, start: str) -> list[str]:
+    """The lines of the paragraph that begins so."""
+    return next(part for part in words.split("\n\n") if part.startswith(start)).splitlines()
+
+
+def test_a_promise_about_distance_says_how_it_fades_in_the_units_of_the_domain() -> None:
+    """A hundred cells of 0.01 and δ = 0.03, which reaches 3 cells. Below 2δ the gap is at most 5 cells: 6 cells on."""
+    words = Guarantee(policy=within(Line(0, 1, cells=100), 0.03), epsilon=0.5).describe()
+    assert paragraph(words, "A longer move") == [
+        "A longer move is a path of such steps, and is hidden less the longer it is:",
+        "  a move of less than 0.03: ε = 0.5, odds change by at most a factor 1.65",
+        "  a move of less than 0.06: ε = 1, odds change by at most a factor 2.72",
+        "  a move of less than 0.3: ε = 5, odds change by at most a factor 148.42",
+        "  No two cells are more than 33 steps apart.",
+    ]
+    assert "replace-one (one record moves anywhere): ε = 16.5 (33 steps × 0.5)" in words
+    assert "Presence is not hidden, a step is" in words
+
+
+def test_lengths_that_no_move_in_the_domain_has_are_left_out() -> None:
+    words = Guarantee(policy=within(LINE, 0.3), epsilon=1).describe()
+    lines = paragraph(words, "A longer move")
+    assert [line.split(":")[0] for line in lines[1:-1]] == ["  a move of less than 0.3", "  a move of less than 0.6"]
+    lines = paragraph(Guarantee(policy=within(LINE, 0.7), epsilon=1).describe(), "A longer move")
+    assert [line.split(":")[0] for line in lines[1:-1]] == ["  a move of less than 0.7"]
+
+
+def test_a_promise_in_metres_says_so_and_where_it_holds() -> None:
+    """Rows and columns of 111.2 m at the equator; δ = 300 m reaches 3 of them, 3,000 m reach 27."""
+    grid = Grid(bounds=(0, 0, 0.1, 0.1), shape=(100, 100))
+    words = Guarantee(policy=within(grid, 300, metric="great-circle"), epsilon=1).describe()
+    lines = paragraph(words, "A longer move")
+    assert lines[1] == "  a move of less than 300 m: ε = 1, odds change by at most a factor 2.72"
+    assert lines[2] == "  a move of less than 600 m: ε = 2, odds change by at most a factor 7.39"
+    assert lines[3].startswith("  a move of less than 3000 m: ε = 9, odds")
+    assert "Neighbours ('within'): one record moves by less than 300 m (great-circle, inside the bounds);" in words
+    assert (
+        "  Distances are promised inside the bounds. Records beyond them are counted at the nearest end of each axis, "
+        "where a short move may have become a long one."
+    ) in words
+    assert "Distances are promised" not in Guarantee(policy=within(grid, 0.003), epsilon=1).describe()
+
+
+def test_with_sources_presence_is_hidden_as_far_as_the_steps_to_nothing_go() -> None:
+    """Twenty-one cells of 1/21, δ = 0.1 reaches 3 of them; a line over the first cells, joined as far as cell 4."""
+    words = Guarantee(policy=within(LINE, 0.1, sources=[[(0.0,), (0.1,)]]), epsilon=1).describe()
+    assert "appears or vanishes within 0.1 of the line." in words
+    assert "add/remove (one record comes or goes): ε = 7 (7 steps × 1)" in words
+    assert "Presence is hidden only as far as the steps to 'not there' go (see add/remove above)." in words
 
 
 def test_a_promise_about_a_person_says_that_the_number_of_records_is_public() -> None:

@@ -364,19 +364,21 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
     _charge(Ledger(path, epsilon=1), 0.1)
     connection = sqlite3.connect(path)
     columns = {
-        table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")] for table in ("account", "entry")
+        table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        for table in ("account", "entry", "level")
     }
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     (spent,) = connection.execute("SELECT spent FROM account").fetchone()
     (spec,) = connection.execute("SELECT policy FROM account").fetchone()
     connection.close()
-    assert tables == {"account", "entry", "sqlite_sequence"}
+    assert tables == {"account", "entry", "level", "sqlite_sequence"}
     terms = ["policy", "fingerprint", "unit", "max_per_entity"]
     assert columns["account"] == ["id", "dataset", "total", "spent", *terms, "opened"]
     assert columns["entry"] == [
         *("id", "account", "time", "kind", "label", "release_id"),
         *(*terms, "epsilon", "rate", "cost"),
     ]
+    assert columns["level"] == ["account", "release_id", "level", "epsilon", "charge", "entry"]
     assert spent == "1/10"
     assert json.loads(spec) == POLICY.spec()
 

@@ -1,4 +1,4 @@
-"""`sfumato`: plan, publish, query, plot, ledger, demo."""
+"""`sfumato`: plan, publish, refine, query, plot, ledger, vault, demo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 import sfumato as sf
 from sfumato.app import demo as demonstration
-from sfumato.app import ledger, options
+from sfumato.app import ledger, options, vault
 from sfumato.app.output import emit, reported, say, tell_operator
 from sfumato.errors import InvalidInput
 
@@ -23,6 +23,7 @@ app = typer.Typer(
     epilog="Exit codes: 2 wrong argument, 3 budget spent, 4 file or ledger unreadable, 5 too large, 6 extra missing.",
 )
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(vault.app, name="vault")
 
 
 def main() -> None:
@@ -111,6 +112,8 @@ def publish(
     dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default",
     label: Annotated[str | None, typer.Option(help="A note for the ledger, in plain text.")] = None,
     without_ledger: Annotated[bool, typer.Option(help="Publish without keeping account.")] = False,
+    vault_folder: options.VaultFolder = None,
+    key: options.VaultKey = None,
     as_json: options.Json = False,
 ) -> None:
     """Count private records and publish them: check, record in the ledger, draw, write.
@@ -130,6 +133,7 @@ def publish(
         if out.is_dir() or not out.absolute().parent.is_dir():
             raise InvalidInput(f"--out {out} cannot be written there. Nothing was counted, drawn or recorded.")
         account = None if ledger_file is None else sf.Ledger(ledger_file, dataset=dataset)
+        secrets = None if vault_folder is None else sf.Vault(vault_folder, key)
         counts = sf.count(
             data,
             where,
@@ -142,7 +146,7 @@ def publish(
             policy=rule,
             progress=not as_json,
         )
-        release = chosen.publish(counts, ledger=account, label=label)
+        release = chosen.publish(counts, ledger=account, vault=secrets, label=label)
         release.save(out)
         if as_json:
             emit(
@@ -153,6 +157,43 @@ def publish(
         _report_to_operator(counts)
         say(f"Published {out}: {release!r}")
         say(f"Promise: {release.guarantee}")
+        if account is not None:
+            say(str(account))
+
+
+@app.command()
+def refine(
+    release: Annotated[Path, typer.Argument(help="A release file that was published with --vault.")],
+    epsilon: Annotated[str, typer.Option(help="The new budget of the release, above the old one.")],
+    vault_folder: Annotated[Path, typer.Option("--vault", help="The vault it was published with.")],
+    out: Annotated[Path, typer.Option(help="Where to write the finer release.")],
+    key: options.VaultKey = None,
+    ledger_file: Annotated[Path | None, typer.Option("--ledger", help="The ledger it was charged to.")] = None,
+    dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default",
+    label: Annotated[str | None, typer.Option(help="A note for the ledger, in plain text.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Publish a release again at a larger ε, for the difference alone. Needs its vault, and no data.
+
+    Example: sfumato refine visits.sfumato --epsilon 2 --vault secrets --key vault.key --ledger budget.db
+    --out visits-2.sfumato
+    """
+    with reported(as_json):
+        if out.is_dir() or not out.absolute().parent.is_dir():
+            raise InvalidInput(f"--out {out} cannot be written there. Nothing was drawn or recorded.")
+        if not vault_folder.is_dir():
+            raise InvalidInput(f"there is no vault {vault_folder}. Nothing was drawn or recorded.")
+        account = None if ledger_file is None else sf.Ledger(ledger_file, dataset=dataset)
+        finer = sf.load(release).refine(epsilon, vault=sf.Vault(vault_folder, key), ledger=account, label=label)
+        finer.save(out)
+        if as_json:
+            emit(
+                _described(finer)
+                | {"file": str(out), "ledger_left": None if account is None else str(account.remaining)}
+            )
+            return
+        say(f"Refined {out}: {finer!r}")
+        say(f"Promise, for all levels together: {finer.guarantee}")
         if account is not None:
             say(str(account))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,11 +26,17 @@ PolicyName = Annotated[
 Delta = Annotated[str | None, typer.Option(help="The distance within which moves are hidden, in units of the bounds.")]
 Theta = Annotated[int | None, typer.Option(help="The number of cells for --policy threshold.")]
 Sources = Annotated[str | None, typer.Option(help="Where records may appear: 'boundary', or points X,Y;X,Y.")]
-Metric = Annotated[str, typer.Option(help="euclidean, manhattan or chebyshev.")]
+Metric = Annotated[
+    str, typer.Option(help="euclidean, manhattan, chebyshev, or great-circle (degrees, with --delta in metres).")
+]
 Queries = Annotated[str, typer.Option(help="What will be asked: ranges, histogram or prefixes.")]
 Epsilon = Annotated[str, typer.Option(help="The privacy budget of this release.")]
 Mechanism = Annotated[str | None, typer.Option(help=f"Force one of: {', '.join(sf.mechanisms())}.")]
 PerEntity = Annotated[int | None, typer.Option(help="Promise something about a person with at most so many records.")]
+VaultFolder = Annotated[Path | None, typer.Option("--vault", help="Keep the noise here, to refine the release later.")]
+VaultKey = Annotated[
+    Path | None, typer.Option("--key", help="The vault's key file (default: $SFUMATO_VAULT_KEY); made when missing.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
 
 

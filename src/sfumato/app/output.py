@@ -11,11 +11,20 @@ from typing import Any
 
 import typer
 
-from sfumato.errors import BudgetExceeded, FileFormatError, LedgerError, MissingExtra, SfumatoError, TooLarge
+from sfumato.errors import (
+    BudgetExceeded,
+    FileFormatError,
+    LedgerError,
+    MissingExtra,
+    SfumatoError,
+    TooLarge,
+    VaultError,
+)
 
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (BudgetExceeded, 3),
     (LedgerError, 4),
+    (VaultError, 4),
     (FileFormatError, 4),
     (OSError, 4),
     (TooLarge, 5),

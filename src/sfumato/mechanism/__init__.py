@@ -1,6 +1,6 @@
 """Linear mechanisms: integer noise, carried to the counts by an implicit linear map."""
 
-from sfumato.mechanism.base import AdditiveMechanism, LinearMechanism, Mechanism
+from sfumato.mechanism.base import AdditiveMechanism, LinearMechanism, MeasuredMechanism, Mechanism
 from sfumato.mechanism.bound import singular_value_bound
 from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.model import Block, NoiseModel
@@ -10,6 +10,7 @@ __all__ = [
     "AdditiveMechanism",
     "Block",
     "LinearMechanism",
+    "MeasuredMechanism",
     "Mechanism",
     "NoiseModel",
     "SummedArea",

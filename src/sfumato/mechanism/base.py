@@ -41,6 +41,21 @@ class Mechanism(ABC):
         return self.model is None
 
     @property
+    def refinable(self) -> bool:
+        """Whether the noise can be lowered later, for the difference in ε alone."""
+        return False
+
+    @property
+    def keeps_measured(self) -> bool:
+        """Whether a release should keep its noisy integers, because they say more than the counts."""
+        return False
+
+    def for_total(self, total: int) -> Mechanism:
+        """The same with everything written down that rests on the public number of records."""
+        del total
+        return self
+
+    @property
     @abstractmethod
     def privacy_loss(self) -> Fraction:
         """The most that the output can tell about a change along an edge, from what was built: never above epsilon."""
@@ -64,7 +79,24 @@ class Mechanism(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AdditiveMechanism(Mechanism):
+class MeasuredMechanism(Mechanism):
+    """One that draws noisy integers, safe to publish, and computes all else from them."""
+
+    @abstractmethod
+    def draw(self, counts: Integers, total: int | None, source: Source) -> Integers:
+        """Integers that are safe to publish. Sees private counts."""
+
+    @abstractmethod
+    def estimate(self, measured: Integers, total: int | None) -> Floats:
+        """Estimated counts, flat, from what was measured and the total where the policy makes it public."""
+
+    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
+        """Draw, then estimate."""
+        return self.estimate(self.draw(counts, total, source), total)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdditiveMechanism(MeasuredMechanism):
     """Integers that are a function of the counts, plus integers that are a function of independent noise η alone.
 
     The argument is the same for all. For every edge of the policy there is an *integer* vector c with `Σ |c_j|·rate_j ≤
@@ -74,6 +106,11 @@ class AdditiveMechanism(Mechanism):
     `measure` returns integers that are private already; `estimate` is post-processing. Since the noise enters by
     addition it can be lowered later without another look at the counts (gradual release).
     """
+
+    @property
+    def refinable(self) -> bool:
+        """Noise that was added can be lowered."""
+        return True
 
     @abstractmethod
     def noises(self, total: int | None) -> list[tuple[DiscreteLaplace, int]]:
@@ -87,18 +124,13 @@ class AdditiveMechanism(Mechanism):
     def disturbance(self, noise: Sequence[Integers]) -> Integers:
         """What the noise adds to the values, as integers."""
 
-    @abstractmethod
-    def estimate(self, measured: Integers, total: int | None) -> Floats:
-        """Estimated counts, flat, from what was measured and the total where the policy makes it public."""
-
     def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
         """Integers that are safe to publish."""
         return self.values(counts) + self.disturbance(noise)
 
-    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
-        """Draw, measure, estimate."""
-        noise = [law.sample(size, source) for law, size in self.noises(total)]
-        return self.estimate(self.measure(counts, noise), total)
+    def draw(self, counts: Integers, total: int | None, source: Source) -> Integers:
+        """Measured with fresh noise."""
+        return self.measure(counts, [law.sample(size, source) for law, size in self.noises(total)])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -12,8 +12,10 @@ from sfumato.mechanism.adaptive import DawaOnCells, DawaOnTree
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import EdgeMechanism
 from sfumato.mechanism.graph_edges import GraphEdgeMechanism
+from sfumato.mechanism.greedy import LARGEST_SEARCHED, greedy, greedy_variants
 from sfumato.mechanism.policy_edges import PolicyEdgeMechanism
 from sfumato.mechanism.shifted import shifted, shifted_edges, widths
+from sfumato.mechanism.sorted import sorted_points
 from sfumato.mechanism.spanning import settings as spanner_settings
 from sfumato.mechanism.spanning import spanner
 from sfumato.mechanism.strategies import blocked, blocks, haar, hierarchy, identity, no_options, prefix
@@ -99,8 +101,10 @@ _BUILDERS: dict[str, Builder] = {
     "spanner": spanner,
     "shifted": shifted,
     "shifted-edges": shifted_edges,
+    "sorted": sorted_points,
     "consistent": consistent,
     "dawa": dawa,
+    "greedy": greedy,
 }
 
 
@@ -124,9 +128,11 @@ def mechanism_from_spec(spec: dict[str, Any], policy: Policy) -> Mechanism:
         raise FileFormatError("the description of the mechanism is damaged, or from a newer version.") from error
 
 
-def tunings(name: str, policy: Policy) -> list[dict[str, Any]]:
-    """The settings among which public counts must choose for a mechanism that was named without options."""
-    return list(widths(policy)) if name in ("shifted", "shifted-edges") else []
+def tunings(name: str, policy: Policy, workload: Workload) -> list[dict[str, Any]]:
+    """The settings among which a plan chooses for a mechanism that was named without options; none: its own."""
+    if name in ("shifted", "shifted-edges"):
+        return list(widths(policy))
+    return list(greedy_variants(policy, workload, most=LARGEST_SEARCHED)) if name == "greedy" else []
 
 
 def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -145,6 +151,8 @@ def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str
                 yield from ((name, {"reverse": reverse}) for reverse in (False, True))
         elif name in ("shifted", "shifted-edges"):
             yield from ((name, chosen) for chosen in widths(policy))
+        elif name == "greedy":
+            yield from ((name, chosen) for chosen in greedy_variants(policy, workload))
         elif name == "spanner":
             yield from ((name, chosen) for chosen in spanner_settings(policy, workload))
         else:

@@ -5,13 +5,16 @@
     └── SeededSource     a seed: repeatable, for tests and papers only
     Geometric        0, 1, 2, … with weights α^g, α = exp(-rate)
     DiscreteLaplace  the difference of two of them: the noise of every mechanism
+    Refinable        such a difference that can be made smaller later
 
 Floating-point noise leaks through the bits of its result; these integers do not. The files, from the bottom: `source`,
-`expansion` (the digits of the bit probabilities, proven), `planes` (many coins at once), `geometric`, `laplace`.
+`expansion` (the digits of the bit probabilities, proven), `planes` (many coins at once), `geometric`, `laplace`,
+`gradual`.
 """
 
 from sfumato.noise.geometric import Geometric
+from sfumato.noise.gradual import Refinable
 from sfumato.noise.laplace import DiscreteLaplace
 from sfumato.noise.source import SeededSource, Source, SystemSource
 
-__all__ = ["DiscreteLaplace", "Geometric", "SeededSource", "Source", "SystemSource"]
+__all__ = ["DiscreteLaplace", "Geometric", "Refinable", "SeededSource", "Source", "SystemSource"]

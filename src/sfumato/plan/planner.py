@@ -47,10 +47,11 @@ def plan(
     public = None if like is None else public_counts(like, policy.domain)
     tried = list(variants(policy, workload)) if mechanism is None else [(mechanism, options)]
     guessed = False
-    if mechanism is not None and not options and (widths := tunings(mechanism, policy)):
-        # A width has to be chosen, and not by the private data: by public counts, or by the reference population.
-        tried, guessed = [(mechanism, chosen) for chosen in widths], public is None
-        public = reference_counts(policy.domain) if guessed else public
+    if mechanism is not None and not options and (settings := tunings(mechanism, policy, workload)):
+        tried = [(mechanism, chosen) for chosen in settings]
+        if public is None and build(mechanism, policy, share, **settings[0]).biased:
+            # A setting has to be chosen, and not by the private data: by a population that nobody lives in.
+            public, guessed = reference_counts(policy.domain), True
     weighed: list[tuple[float, Mechanism]] = []
     others: list[Alternative] = []
     for name, chosen in tried:
@@ -100,19 +101,28 @@ def epsilon_for(
     found: list[Fraction] = []
     for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
         try:
-            built = build(name, policy, Fraction(1), **chosen)
-            if built.model is None or built.biased:
-                raise InvalidInput(f"mechanism={name!r}: its error depends on the data, so no ε can be named for it.")
-            terms = built.model.error_terms(workload, policy.domain)
+            terms = _unit_terms(build(name, policy, Fraction(1), **chosen), workload)
         except SfumatoError:
             if mechanism is not None:
                 raise
             continue
-        rates = [block.noise.rate for block in built.model.blocks]
-        found.append(_smallest(terms, rates, target))
+        found.append(_smallest(terms, target))
     if not found:
         raise InvalidInput("no mechanism fits this policy and workload.")
     return float(_round_up(min(found)) * (count or 1))
+
+
+def smallest_epsilon(built: Mechanism, workload: Workload, target: float) -> Fraction:
+    """The smallest ε for one record, to four digits, at which a mechanism's expected error is at most the target."""
+    return _round_up(_smallest(_unit_terms(built, workload), target))
+
+
+def _unit_terms(built: Mechanism, workload: Workload) -> list[tuple[float, Fraction]]:
+    """For every noise its term of the error, and its rate at ε = 1."""
+    if built.model is None or built.biased:
+        raise InvalidInput(f"mechanism={built.name!r}: its error depends on the data, so no ε can be named for it.")
+    terms = built.model.error_terms(workload, built.policy.domain)
+    return [(term, b.noise.rate / built.epsilon) for term, b in zip(terms, built.model.blocks, strict=True)]
 
 
 def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | None) -> float:
@@ -131,12 +141,11 @@ def _basis(built: Mechanism, rehearsed: bool, guessed: bool) -> str:
     return "rehearsed on the counts given as like" if rehearsed else ""
 
 
-def _smallest(terms: list[float], rates: list[Fraction], target: float) -> Fraction:
+def _smallest(terms: list[tuple[float, Fraction]], target: float) -> Fraction:
     """The ε at which the error terms meet the target: it falls as ε grows, so halving finds it."""
 
     def reached(epsilon: Fraction) -> bool:
-        pairs = zip(terms, rates, strict=True)
-        return sum(term * DiscreteLaplace(rate * epsilon).variance for term, rate in pairs if term > 0) <= target
+        return sum(term * DiscreteLaplace(rate * epsilon).variance for term, rate in terms if term > 0) <= target
 
     low, high = Fraction(1, 2**20), Fraction(2**20)
     if not reached(high):

@@ -1,32 +1,19 @@
-"""The policies people name: replace-one, add/remove, δ-neighbourhood, Blowfish thresholds, and any graph."""
+"""The policies people name: replace-one, add/remove, Blowfish thresholds, any graph; and each from its description."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sfumato.domain import Domain, Labels, domain_from_spec
-from sfumato.errors import FileFormatError, InvalidInput, TooLarge
-from sfumato.exact import Number, positive_fraction, positive_int
+from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.exact import positive_int
 from sfumato.policy.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policy.policy import Policy
-
-# `within` promises to hide moves up to δ(1 - 10⁻⁹). Half of that margin pays for the rounding of cell edges, the
-# other half keeps a distance of exactly δ out of the stencil however it was rounded.
-MARGIN = 1e-9
-
-# Moves are told apart by their offset in cells; beyond this many nobody gains from it.
-LARGEST_STENCIL = 10_000_000
-
-_NORMS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
-    "euclidean": lambda gaps: np.sqrt((gaps**2).sum(axis=-1)),
-    "manhattan": lambda gaps: gaps.sum(axis=-1),
-    "chebyshev": lambda gaps: gaps.max(axis=-1),
-}
+from sfumato.policy.within import half_box, ordered, within
 
 
 def bounded(domain: Domain) -> Policy:
@@ -45,71 +32,15 @@ def unbounded(domain: Domain) -> Policy:
 def threshold(domain: Domain, theta: int) -> Policy:
     """Blowfish G^θ: cells whose indices differ by at most θ in L1 are neighbours; the number of records is public."""
     theta = positive_int(theta, "theta")
-    _ordered(domain, "threshold")
+    ordered(domain, "threshold")
     reach = [min(theta, n - 1) for n in domain.shape]
-    offsets = _half_box(reach)
+    offsets = half_box(reach)
     offsets = offsets[np.abs(offsets).sum(axis=1) <= theta]
     unit = "cell" if theta == 1 else "cells"
     words = f"one record moves by at most {theta} {unit} (counted along the axes); the number of records is public"
     return Policy(
         domain=domain, moves=Stencil(offsets), absent=None, name="threshold", arguments={"theta": theta}, words=words
     )
-
-
-def within(
-    domain: Domain, delta: Number, *, sources: str | ArrayLike | None = None, metric: str = "euclidean"
-) -> Policy:
-    """δ-neighbourhood: one record moves by less than δ, or appears within δ of a source.
-
-    Two cells are neighbours when some points of theirs are closer than δ; in the offsets (a, b) of cells of size h_x
-    × h_y that is `‖(h_x·max(|a|-1, 0), h_y·max(|b|-1, 0))‖ < δ`, so even a tiny δ joins cells that touch at a corner.
-    With `sources="boundary"` or a list of points, cells nearer than δ to a source are joined to ⊥; without sources
-    the number of records is public. The promise is for moves up to δ(1 - 10⁻⁹).
-    """
-    _ordered(domain, "within")
-    exact = positive_fraction(delta, "delta")
-    if metric not in _NORMS:
-        raise InvalidInput(f"metric={metric!r} is not one of {', '.join(map(repr, _NORMS))}.")
-    sides = np.array([axis.high - axis.low for axis in domain.intervals])
-    widest = float(_NORMS[metric](sides))
-    if exact > positive_fraction(widest, "bounds"):  # both as the decimals that print them
-        raise InvalidInput(
-            f"delta={delta!r} exceeds the largest distance in the domain, {widest:.6g}: every move is hidden, which is "
-            "sf.bounded(domain). Use that, or a smaller delta."
-        )
-    radius = float(exact)
-    # An edge lies within 2·ulp(side) + ulp(bound)/2 of its ideal place (four roundings); a gap has two edges an axis.
-    seam = sum(math.ulp(max(-a.low, a.low, -a.high, a.high)) + 4 * math.ulp(a.high - a.low) for a in domain.intervals)
-    if seam > MARGIN / 2 * radius:
-        raise InvalidInput(
-            f"delta={delta!r} is too small for coordinates of this size: cell edges are only known to {seam:.1e} "
-            f"in double precision. Use at least {2 * seam / MARGIN:.1e}, or a nearer origin."
-        )
-    limit = radius * (1 - MARGIN / 2)
-    widths = np.array([float(axis.width) for axis in domain.intervals])
-    reach = [min(int(limit // w) + 2, n - 1) for w, n in zip(widths, domain.shape, strict=True)]
-    offsets = _half_box(reach)
-    gaps = widths * np.maximum(np.abs(offsets) - 1, 0)
-    offsets = offsets[_NORMS[metric](gaps) < limit]
-    arguments: dict[str, Any] = {"delta": str(exact), "metric": metric}
-    size = repr(radius).removesuffix(".0")  # all its digits: rounded up it would promise more than is hidden
-    words = f"one record moves by less than {size} ({metric})"
-    absent = None
-    if sources is None:
-        words += "; the number of records is public"
-    elif isinstance(sources, str):
-        if sources != "boundary":
-            raise InvalidInput(f"sources={sources!r} must be None, 'boundary', or a list of points.")
-        absent = _near_boundary(domain, widths, limit)
-        arguments["sources"] = "boundary"
-        words += f", or appears or vanishes within {size} of the boundary"
-    else:
-        points = _source_points(domain, sources)
-        absent = _near_points(domain, points, limit, _NORMS[metric])
-        arguments["sources"] = points.tolist()
-        where = "the source" if len(points) == 1 else f"one of {len(points)} sources"
-        words += f", or appears or vanishes within {size} of {where}"
-    return Policy(domain=domain, moves=Stencil(offsets), absent=absent, name="within", arguments=arguments, words=words)
 
 
 def graph(domain: Domain, edges: Any, *, publish_component_totals: bool = False) -> Policy:
@@ -178,64 +109,6 @@ def policy_from_spec(spec: dict[str, Any]) -> Policy:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileFormatError("the description of the policy is damaged.") from error
     raise FileFormatError(f"the policy {name!r} is not known to this version of sfumato.")
-
-
-def _ordered(domain: Domain, name: str) -> None:
-    if not domain.is_spatial:
-        raise InvalidInput(
-            f"{name} needs a domain whose axes are all intervals; labels have no distance. Use sf.graph."
-        )
-
-
-def _half_box(reach: list[int]) -> NDArray[np.int64]:
-    """All offsets of a box whose first non-zero entry is positive."""
-    count = math.prod(2 * r + 1 for r in reach)
-    if count > LARGEST_STENCIL:
-        raise TooLarge(
-            f"this policy has moves of {count:,} kinds, more than can be told apart one by one (at most "
-            f"{LARGEST_STENCIL:,}). Use a smaller reach, fewer cells, or sf.bounded(domain)."
-        )
-    axes = np.meshgrid(*[np.arange(-r, r + 1) for r in reach], indexing="ij")
-    offsets = np.stack([a.ravel() for a in axes], axis=-1).astype(np.int64)
-    return offsets[len(offsets) // 2 + 1 :]
-
-
-def _near_boundary(domain: Domain, widths: NDArray[np.float64], limit: float) -> NDArray[np.bool_]:
-    near = np.zeros(domain.shape, dtype=bool)
-    for axis, (n, width) in enumerate(zip(domain.shape, widths, strict=True)):
-        depth = np.minimum(np.arange(n), np.arange(n)[::-1])
-        near |= np.expand_dims(depth * width < limit, [i for i in range(domain.ndim) if i != axis])
-    return near
-
-
-def _source_points(domain: Domain, sources: ArrayLike) -> NDArray[np.float64]:
-    try:
-        points = np.asarray(sources, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput("sources must be None, 'boundary', or a list of points.") from error
-    points = points.reshape(-1, 1) if domain.ndim == 1 and points.ndim <= 1 else np.atleast_2d(points)
-    if points.ndim != 2 or points.shape[1] != domain.ndim or len(points) == 0:
-        raise InvalidInput(f"sources must be one or more points of {domain.ndim} coordinates each.")
-    low, high = np.array(domain.bounds).reshape(2, -1)
-    if not ((points >= low) & (points <= high)).all():
-        raise InvalidInput("sources holds a point outside the domain's bounds. Sources must lie inside.")
-    return points
-
-
-def _near_points(
-    domain: Domain, points: NDArray[np.float64], limit: float, norm: Callable[[NDArray[Any]], NDArray[Any]]
-) -> NDArray[np.bool_]:
-    near = np.zeros(domain.shape, dtype=bool)
-    for point in points:
-        window, gaps = [], []
-        for axis, place in zip(domain.intervals, point, strict=True):
-            gap = np.maximum(np.maximum(axis.edges[:-1] - place, place - axis.edges[1:]), 0.0)
-            inside = np.flatnonzero(gap < limit)
-            window.append(slice(int(inside[0]), int(inside[-1]) + 1))
-            gaps.append(gap[inside])
-        mesh = np.stack(np.meshgrid(*gaps, indexing="ij"), axis=-1)
-        near[tuple(window)] |= norm(mesh) < limit
-    return near
 
 
 def _pairs(domain: Domain, edges: Any) -> NDArray[np.int64]:

@@ -37,7 +37,8 @@ class Epsilon(Fraction):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, float):
             other = _as_typed(other)
-        return bool(Fraction.__eq__(self, other))
+        same = Fraction.__eq__(self, other)
+        return same if same is NotImplemented else bool(same)
 
     # Equal fractions and integers hash alike, as for `Fraction`; a float key finds nothing unless it is
     # exact in binary.

@@ -17,6 +17,7 @@ place.
 from __future__ import annotations
 
 import os
+import sqlite3
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +25,7 @@ from pathlib import Path
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, PolicyMismatch
 from sfumato.exact import Number, positive_fraction, text
 from sfumato.policy import Policy
-from sfumato.privacy import rows
+from sfumato.privacy import levels, rows
 from sfumato.privacy.account import Account, Entry, Receipt
 from sfumato.privacy.budget import Epsilon, at_most
 from sfumato.privacy.cost import cost_rate
@@ -63,6 +64,7 @@ class Ledger:
         self._store.create_if_missing()
         with self._store.write() as connection:
             rows.require_sound(connection, str(self.path))
+            levels.require_sound(connection)
             account = rows.find_account(connection, self.dataset)
             if account is None:
                 if total is None:
@@ -141,6 +143,36 @@ class Ledger:
                 rows.insert_entry(connection, self.dataset, entry, policy.fingerprint)
             return Receipt(dataset=self.dataset, entry=entry, remaining=after.remaining)
 
+    def raise_level(self, release_id: str, *, level: int, epsilon: Number, label: str) -> Receipt:
+        """Charge what a finer level of a release costs beyond the levels before it, and count the level.
+
+        In one transaction, on disk when this returns. `level` must be the next one: a level made from an
+        older state would be a second noise, and the two would average out. `epsilon` is the release's own
+        at the new level; the difference is charged at the rate of the first charge. Raises as `charge`
+        does, and nothing is recorded then.
+        """
+        asked = Epsilon(positive_fraction(epsilon, "epsilon"))
+        label, release_id = _words(label, "label"), _words(release_id, "release_id")
+        with self._store.write() as connection:
+            account, standing = self._standing(connection, release_id)
+            entry = standing.raised(level, asked, label=label, time=rows.now())
+            if entry.cost > account.remaining:
+                raise standing.exceeded(asked, entry.cost, account, self._where)
+            after = replace(account, spent=Epsilon(account.spent + entry.cost))
+            rows.update_account(connection, after)
+            levels.insert(connection, self.dataset, standing, entry)
+        return Receipt(dataset=self.dataset, entry=entry, remaining=after.remaining)
+
+    def quote_level(self, release_id: str, *, epsilon: Number) -> Epsilon:
+        """What `raise_level` would take for the next level, or its refusal. Records nothing and reserves nothing."""
+        asked = Epsilon(positive_fraction(epsilon, "epsilon"))
+        with self._store.read() as connection:
+            account, standing = self._standing(connection, _words(release_id, "release_id"))
+        cost = standing.raised(standing.level + 1, asked, label="quote", time=rows.now()).cost
+        if cost > account.remaining:
+            raise standing.exceeded(asked, cost, account, self._where)
+        return cost
+
     def quote(
         self, epsilon: Number, policy: Policy, unit: str = "record", *, max_per_entity: int | None = None
     ) -> Epsilon:
@@ -192,6 +224,12 @@ class Ledger:
         """The account's unit, or None before its first release."""
         return self._account().unit
 
+    def level(self, release_id: str) -> tuple[int, Epsilon] | None:
+        """(level, ε) at which a release stands, (0, ε) when it was never refined; None when it was never charged."""
+        with self._store.read() as connection:
+            standing = levels.find(connection, self.dataset, _words(release_id, "release_id"))
+        return None if standing is None else (standing.level, standing.epsilon)
+
     def history(self) -> tuple[Entry, ...]:
         """Every line of the account, oldest first: its opening, its releases, and when its total was raised."""
         with self._store.read() as connection:
@@ -225,6 +263,20 @@ class Ledger:
                 "was drawn or recorded. Restore the ledger."
             )
         return account
+
+    def _standing(self, connection: sqlite3.Connection, release_id: str) -> tuple[Account, levels.Standing]:
+        account = self._require(rows.find_account(connection, self.dataset))
+        standing = levels.find(connection, self.dataset, release_id)
+        if standing is None:
+            raise InvalidInput(
+                f"release_id='{release_id}' is not known to {self._where}: no release was charged under it. Nothing "
+                "was drawn or recorded. Use the ledger that the release was charged to."
+            )
+        return account, standing
+
+    @property
+    def _where(self) -> str:
+        return f"account '{self.dataset}' of '{self.path}'"
 
     def _with_terms(
         self, account: Account, policy: Policy | None, unit: Unit | None, *, first_release: bool = False

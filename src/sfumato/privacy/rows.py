@@ -6,6 +6,7 @@ import json
 import sqlite3
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import cast
 
 from sfumato.errors import LedgerError, SfumatoError
@@ -48,6 +49,11 @@ def entries_of(connection: sqlite3.Connection, dataset: str) -> tuple[Entry, ...
     return tuple(_entry(row) for row in connection.execute(query, (dataset,)))
 
 
+def entry_at(connection: sqlite3.Connection, number: int) -> Entry:
+    """The entry in a row."""
+    return _entry(connection.execute(f"{_ENTRY} WHERE id = ?", (number,)).fetchone())
+
+
 def insert_account(connection: sqlite3.Connection, account: Account) -> None:
     """Open an account; a second one for the same dataset is refused by the table."""
     connection.execute(
@@ -66,10 +72,10 @@ def update_account(connection: sqlite3.Connection, account: Account) -> None:
     )
 
 
-def insert_entry(connection: sqlite3.Connection, dataset: str, entry: Entry, fingerprint: str | None) -> None:
-    """Add a line to an account's history."""
+def insert_entry(connection: sqlite3.Connection, dataset: str, entry: Entry, fingerprint: str | None) -> int:
+    """Add a line to an account's history; gives the number of its row."""
     unit = entry.unit
-    connection.execute(
+    cursor = connection.execute(
         "INSERT INTO entry (account, time, kind, label, release_id, policy, fingerprint, unit, "
         "max_per_entity, epsilon, rate, cost) VALUES ((SELECT id FROM account WHERE dataset = ?), ?, ?, "
         "?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -88,23 +94,27 @@ def insert_entry(connection: sqlite3.Connection, dataset: str, entry: Entry, fin
             stored(entry.cost, "the cost"),
         ),
     )
+    return cast(int, cursor.lastrowid)
 
 
 def require_sound(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a file that SQLite finds damaged, or whose sums do not agree with its entries."""
+    """Refuse a file that was cut, that SQLite finds damaged, or whose sums do not agree with its entries."""
+    (page,) = connection.execute("PRAGMA page_size").fetchone()
+    if Path(path).stat().st_size % page:  # SQLite reads the missing end of a page as zeros
+        raise damaged(f"'{path}' was cut short")
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
-        raise _damaged(f"'{path}': SQLite reports {verdict}")
+        raise damaged(f"'{path}': SQLite reports {verdict}")
     for account in all_accounts(connection):
         entries = entries_of(connection, account.dataset)
         caps = [entry.epsilon for entry in entries if entry.kind != "release"]
         releases = [entry for entry in entries if entry.kind == "release"]
         if any(entry.cost != entry.epsilon * entry.rate for entry in releases) or not caps:
-            raise _damaged(f"'{path}', account '{account.dataset}': its history does not add up")
+            raise damaged(f"'{path}', account '{account.dataset}': its history does not add up")
         if sum((entry.cost for entry in entries), Fraction(0)) != account.spent or caps[-1] != account.total:
-            raise _damaged(f"'{path}', account '{account.dataset}': its sums do not agree with its history")
+            raise damaged(f"'{path}', account '{account.dataset}': its sums do not agree with its history")
         if account.spent > account.total:
-            raise _damaged(f"'{path}', account '{account.dataset}': more is spent than it holds")
+            raise damaged(f"'{path}', account '{account.dataset}': more is spent than it holds")
 
 
 def policy_of(account: Account) -> Policy | None:
@@ -117,9 +127,9 @@ def policy_of(account: Account) -> Policy | None:
             raise ValueError("the description of a policy is a JSON object")
         policy = policy_from_spec(spec)
     except (SfumatoError, ValueError) as error:
-        raise _damaged(f"account '{account.dataset}': its policy cannot be read") from error
+        raise damaged(f"account '{account.dataset}': its policy cannot be read") from error
     if policy.fingerprint != account.fingerprint:
-        raise _damaged(f"account '{account.dataset}': its policy does not match its fingerprint")
+        raise damaged(f"account '{account.dataset}': its policy does not match its fingerprint")
     return policy
 
 
@@ -150,7 +160,7 @@ def _account(row: _AccountRow) -> Account:
             opened=datetime.fromisoformat(opened),
         )
     except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise _damaged(f"account '{dataset}' cannot be read") from error
+        raise damaged(f"account '{dataset}' cannot be read") from error
 
 
 def _entry(row: _EntryRow) -> Entry:
@@ -168,7 +178,7 @@ def _entry(row: _EntryRow) -> Entry:
             cost=_amount(cost),
         )
     except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise _damaged("an entry of its history cannot be read") from error
+        raise damaged("an entry of its history cannot be read") from error
 
 
 def _unit(name: str | None, max_per_entity: int | None) -> Unit | None:
@@ -182,5 +192,6 @@ def _amount(text: str) -> Epsilon:
     return amount
 
 
-def _damaged(what: str) -> LedgerError:
+def damaged(what: str) -> LedgerError:
+    """The refusal of a file whose content does not hold together."""
     return LedgerError(f"The ledger is damaged: {what}. Nothing was drawn or recorded. Restore a backup.")

@@ -5,8 +5,13 @@ transaction and compared when the ledger is opened, so a file that was edited or
 Entries are never changed or deleted. Amounts are exact fractions as text, 'p/q'. No column holds anything
 computed from private data: no counts, no totals, no digests.
 
-Later versions add tables (steps of streams, levels of refinable releases) and raise `SCHEMA_VERSION`; the
-meaning of what is here does not change.
+Later versions add tables (steps of streams) and raise `SCHEMA_VERSION`; the meaning of what is here does not
+change, so an older file only lacks tables, and gets them with the first transaction that writes to it.
+
+| version | added |
+| --- | --- |
+| 1 | accounts and their entries |
+| 2 | levels: how far a release was refined |
 """
 
 from __future__ import annotations
@@ -16,11 +21,10 @@ import sqlite3
 from sfumato.errors import LedgerError
 
 APPLICATION_ID = 0x5366756D  # "Sfum"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
-_STATEMENTS = (
+_FIRST = (
     f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
     """
     CREATE TABLE account (
         id             INTEGER PRIMARY KEY,
@@ -67,11 +71,40 @@ _STATEMENTS = (
     """,
 )
 
+_LEVELS = (
+    """
+    CREATE TABLE level (
+        account    INTEGER NOT NULL REFERENCES account (id),
+        release_id TEXT NOT NULL,
+        level      INTEGER NOT NULL CHECK (level >= 1),   -- level 0 is the release's own entry
+        epsilon    TEXT NOT NULL,                         -- of the release at this level
+        charge     INTEGER NOT NULL REFERENCES entry (id),          -- the release's own
+        entry      INTEGER NOT NULL UNIQUE REFERENCES entry (id),   -- charges the difference to the level before
+        PRIMARY KEY (account, release_id, level)
+    )
+    """,
+    """
+    CREATE TRIGGER level_never_changes BEFORE UPDATE ON level
+    BEGIN SELECT RAISE(ABORT, 'levels of a ledger are never changed'); END
+    """,
+    """
+    CREATE TRIGGER level_never_goes BEFORE DELETE ON level
+    BEGIN SELECT RAISE(ABORT, 'levels of a ledger are never deleted'); END
+    """,
+)
 
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Write the empty ledger; the caller holds the transaction."""
-    for statement in _STATEMENTS:
-        connection.execute(statement)
+_ADDED = {1: _FIRST, 2: _LEVELS}
+
+
+def bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Add what the file lacks: all of it when it is new. The caller holds the transaction."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version >= SCHEMA_VERSION:
+        return
+    for missing in range(version + 1, SCHEMA_VERSION + 1):
+        for statement in _ADDED[missing]:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def require_ours(connection: sqlite3.Connection, path: str) -> None:

@@ -27,7 +27,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sfumato.errors import LedgerError
-from sfumato.privacy.schema import create_tables, require_ours
+from sfumato.privacy.schema import bring_up_to_date, require_ours
 
 _GATE = threading.RLock()
 if hasattr(os, "register_at_fork"):
@@ -80,7 +80,7 @@ class Store:
                 with closing(_connect(draft, "rwc", self.timeout)) as connection:
                     _make_durable(connection, str(self.path))
                     connection.execute("BEGIN IMMEDIATE")
-                    create_tables(connection)
+                    bring_up_to_date(connection)
                     connection.execute("COMMIT")
                 _sync(draft)
                 try:
@@ -102,6 +102,7 @@ class Store:
     def write(self) -> Iterator[sqlite3.Connection]:
         """A connection that nobody else writes beside; committed and on disk when the block ends without an error."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
+            bring_up_to_date(connection)  # kept only if the block ends well, like all the rest
             yield connection
 
     @contextmanager

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.exact import text
+from sfumato.policy import Policy, steps_within
+from sfumato.policy.within import length
 from sfumato.privacy.unit import unit_of
 
 if TYPE_CHECKING:
@@ -63,18 +66,34 @@ def _promise(guarantee: Guarantee) -> str:
 
 
 def _steps(guarantee: Guarantee) -> str:
-    diameter = guarantee.policy.diameter
-    lines = ["A longer change is a path of such steps, and is hidden less the longer it is:"]
-    for steps in (1, 2, 10):
-        if steps <= max(diameter, 1):
-            epsilon = guarantee.at(steps)
-            name = "step" if steps == 1 else "steps"
-            lines.append(f"  {steps:>2} {name}: ε = {epsilon}, odds change by at most {odds(epsilon)}")
-    if math.isinf(diameter):
+    """How the promise fades with the length of a change: in the user's own units where the policy is about distance."""
+    policy = guarantee.policy
+    if policy.name == "within":
+        lines = ["A longer move is a path of such steps, and is hidden less the longer it is:"]
+        lines += [_fading(guarantee, name, steps) for name, steps in _distances(policy)]
+    else:
+        lines = ["A longer change is a path of such steps, and is hidden less the longer it is:"]
+        counts = [steps for steps in (1, 2, 10) if steps <= max(policy.diameter, 1)]
+        lines += [_fading(guarantee, f"{steps:>2} {'step' if steps == 1 else 'steps'}", steps) for steps in counts]
+    if math.isinf(policy.diameter):
         lines.append("  Some cells are joined by no path: a change between them is not hidden.")
     else:
-        lines.append(f"  No two cells are more than {_count(diameter, 'step')} apart.")
+        lines.append(f"  No two cells are more than {_count(policy.diameter, 'step')} apart.")
     return "\n".join(lines)
+
+
+def _fading(guarantee: Guarantee, name: str, steps: int) -> str:
+    epsilon = guarantee.at(steps)
+    return f"  {name}: ε = {epsilon}, odds change by at most {odds(epsilon)}"
+
+
+def _distances(policy: Policy) -> Iterator[tuple[str, int]]:
+    """The lengths δ, 2δ and 10δ that fit into the domain, each with the most steps that a move below it takes."""
+    delta, metric = Fraction(policy.arguments["delta"]), policy.arguments["metric"]
+    for multiple in (1, 2, 10):
+        steps = steps_within(policy, multiple)
+        if steps is not None:
+            yield f"a move of less than {length(multiple * delta, metric)}", steps
 
 
 def _unit(guarantee: Guarantee) -> str:
@@ -138,6 +157,11 @@ def _limits(guarantee: Guarantee) -> str:
             "  Presence is not hidden, a step is: that there is a record, and roughly where, may become known."
             if policy.total_is_public
             else "  Presence is hidden only as far as the steps to 'not there' go (see add/remove above)."
+        )
+    if policy.arguments.get("metric") == "great-circle":
+        lines.append(
+            "  Distances are promised inside the bounds. Records beyond them are counted at the nearest end of each "
+            "axis, where a short move may have become a long one."
         )
     if not policy.connected:
         lines.append(

@@ -7,6 +7,9 @@
 4. **Hand out** what was computed from the noisy integers alone.
 """
 
+from sfumato.publish.levels import refine
 from sfumato.publish.publish import publish
+from sfumato.publish.quantile import QuantileAnswer, median, quantile
+from sfumato.publish.until import refine_until
 
-__all__ = ["publish"]
+__all__ = ["QuantileAnswer", "median", "publish", "quantile", "refine", "refine_until"]

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from sfumato.count import Counts, count_points
 from sfumato.errors import InvalidInput, PolicyMismatch
+from sfumato.mechanism import AdditiveMechanism, MeasuredMechanism
 from sfumato.noise import Source, SystemSource
+from sfumato.noise.gradual import Refinable
 from sfumato.noise.source import require
 from sfumato.plan import Plan
-from sfumato.privacy import Ledger
+from sfumato.privacy import Ledger, Vault
+from sfumato.publish.levels import require_vault, store
 from sfumato.release import Release
 
 # Beyond this a total is no longer exact in double precision, and no set of records is as large.
@@ -28,6 +31,7 @@ def publish(
     *,
     points: Any = None,
     ledger: Ledger | None = None,
+    vault: Vault | None = None,
     label: str | None = None,
     source: Source | None = None,
 ) -> Release:
@@ -35,8 +39,9 @@ def publish(
 
     `counts` come from `sf.count`, or are an integer array in the domain's shape. A plan that speaks of a person takes
     only counts whose contributions were bounded. With a ledger the release is charged first; `label` is kept there in
-    plain text. `source` is for tests and papers: a seeded one makes a release that says it is not private, and no
-    ledger takes it.
+    plain text. With a vault the noise is kept there, encrypted, before the release is handed out, and the release can
+    be refined later. `source` is for tests and papers: a seeded one makes a release that says it is not private, and
+    neither ledger nor vault takes it.
     """
     values, bound = _private_counts(plan, counts, points)
     randomness = SystemSource() if source is None else require(source)
@@ -45,6 +50,10 @@ def publish(
     # may bring another one into the count.
     guarantee = replace(plan.guarantee, max_per_entity=bound, private=private)
     release_id = secrets.token_hex(16)
+    total = int(values.sum()) if plan.policy.total_is_public else None
+    mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
+    if vault is not None:
+        require_vault(vault, mechanism, private)
     if ledger is not None:
         if not isinstance(ledger, Ledger):
             raise InvalidInput(
@@ -65,16 +74,29 @@ def publish(
             max_per_entity=bound,
             private=private,
         )
-    total = int(values.sum()) if plan.policy.total_is_public else None
-    estimates = plan.mechanism.run(values, total, randomness)
-    return Release(
+    measured: NDArray[np.int64] | None = None
+    blocks: tuple[Refinable, ...] = ()
+    if vault is not None and isinstance(mechanism, AdditiveMechanism):
+        blocks = tuple(Refinable.draw(law.rate, size, randomness) for law, size in mechanism.noises(total))
+        measured = mechanism.measure(values, [block.value for block in blocks])
+        estimates = mechanism.estimate(measured, total)
+    elif isinstance(mechanism, MeasuredMechanism) and mechanism.keeps_measured:
+        measured = mechanism.draw(values, total, randomness)
+        estimates = mechanism.estimate(measured, total)
+    else:
+        estimates = mechanism.run(values, total, randomness)
+    release = Release(
         id=release_id,
         counts=estimates.reshape(plan.policy.domain.shape),
         guarantee=guarantee,
-        mechanism=plan.mechanism,
+        mechanism=mechanism,
         workload=plan.workload.describe(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        measured=measured,
     )
+    if vault is not None:
+        store(vault, release, blocks, charged=ledger is not None)
+    return release
 
 
 def _private_counts(plan: Plan, counts: Any, points: Any) -> tuple[NDArray[np.int64], int | None]:

@@ -14,6 +14,7 @@ noise: a file whose mechanism spends more than its guarantee says is refused.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import re
@@ -28,7 +29,7 @@ from sfumato._version import __version__
 from sfumato.domain import domain_from_spec
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.files import replacing
-from sfumato.mechanism import Mechanism, mechanism_from_spec
+from sfumato.mechanism import AdditiveMechanism, Mechanism, mechanism_from_spec
 from sfumato.privacy import Guarantee
 from sfumato.release.release import Release
 
@@ -46,10 +47,25 @@ _NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, Recursio
 
 def save(release: Release, path: str | Path) -> Path:
     """Write a release to one file, whole or not at all; an older file of that name is replaced in one step."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with replacing(path) as file:
+        _write(release, file)
+    return Path(path)
 
-    counts, measured = release.counts.ravel(), release.measured
+
+def to_bytes(release: Release) -> bytes:
+    """What `save` writes."""
+    content = io.BytesIO()
+    _write(release, content)
+    return content.getvalue()
+
+
+def digest(release: Release) -> str:
+    """What names a release and all that it says: the digest in its file."""
+    return _digest(_described(release), release.counts.ravel(), release.measured)
+
+
+def _described(release: Release) -> dict[str, Any]:
+    measured = release.measured
     description: dict[str, Any] = {
         "format": 1 if measured is None else 2,
         "id": release.id,
@@ -61,6 +77,15 @@ def save(release: Release, path: str | Path) -> Path:
     }
     if measured is not None:
         description["measured"] = list(measured.shape)
+    return description
+
+
+def _write(release: Release, file: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    counts, measured = release.counts.ravel(), release.measured
+    description = _described(release)
     description["digest"] = _digest(description, counts, measured)
     # The bytes of similar numbers compress well side by side: half the time and less space than one after the other.
     encoding = {"count": "BYTE_STREAM_SPLIT"}
@@ -71,26 +96,22 @@ def save(release: Release, path: str | Path) -> Path:
         encoding["measured"] = "DELTA_BINARY_PACKED"
     table = pa.table(columns)
     options = {"compression": "zstd", "compression_level": 1, "column_encoding": encoding}
-    with (
-        replacing(path) as file,
-        pq.ParquetWriter(file, table.schema, use_dictionary=False, store_schema=False, **options) as writer,
-    ):
+    with pq.ParquetWriter(file, table.schema, use_dictionary=False, store_schema=False, **options) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({_KEY: _canonical(description)})
-    return Path(path)
 
 
 def load(path: str | Path) -> Release:
     """The release that `release.save` wrote: equal in every field, with the same answers and intervals."""
-    description, counts, measured = _opened(Path(path))
+    return from_bytes(Path(path).read_bytes(), path)  # a file that is not there is the system's own error
+
+
+def from_bytes(content: bytes, path: str | Path) -> Release:
+    """The release in the bytes of a file; `path` is for messages."""
+    description, counts, measured = _opened(Path(path), content)
     if description["digest"] != _digest({k: v for k, v in description.items() if k != "digest"}, counts, measured):
         raise _unreadable(path, "its contents do not match their digest: it is damaged, or was edited.")
-    guarantee, mechanism = _rebuilt(path, description, len(counts))
-    spent = mechanism.privacy_loss * (guarantee.max_per_entity or 1 if guarantee.unit == "person" else 1)
-    if spent > guarantee.epsilon:
-        raise _unreadable(
-            path, f"it claims epsilon={guarantee.epsilon}, but its mechanism spends {float(spent):g}: it was edited."
-        )
+    guarantee, mechanism = _honest(path, description, len(counts))
     return Release(
         id=description["id"],
         counts=counts.reshape(guarantee.policy.domain.shape),
@@ -102,6 +123,44 @@ def load(path: str | Path) -> Release:
     )
 
 
+def described_release(
+    release_id: str, description: dict[str, Any], measured: NDArray[np.int64], total: int | None
+) -> Release:
+    """A release from its noisy integers and a description that is not trusted: estimated anew."""
+    kept = {"guarantee", "mechanism", "workload", "created"}
+    if not isinstance(description, dict) or set(description) != kept:
+        raise FileFormatError("the description of the release is damaged.")
+    if not all(isinstance(description[name], str) for name in ("workload", "created")):
+        raise FileFormatError("the description of the release is damaged.")
+    guarantee, mechanism = _honest("patch", description, None)
+    if not isinstance(mechanism, AdditiveMechanism):
+        raise FileFormatError("the description of the release is damaged: its mechanism has no noise to lower.")
+    try:
+        counts = mechanism.estimate(measured, total).reshape(guarantee.policy.domain.shape)
+    except _NONSENSE as error:
+        raise FileFormatError("the description of the release is damaged: its mechanism does not fit.") from error
+    return Release(
+        id=release_id,
+        counts=counts,
+        guarantee=guarantee,
+        mechanism=mechanism,
+        workload=description["workload"],
+        created=description["created"],
+        measured=measured,
+    )
+
+
+def _honest(path: str | Path, description: dict[str, Any], size: int | None) -> tuple[Guarantee, Mechanism]:
+    """Guarantee and mechanism, refused where the noise does not keep the promise."""
+    guarantee, mechanism = _rebuilt(path, description, size)
+    spent = mechanism.privacy_loss * (guarantee.max_per_entity or 1 if guarantee.unit == "person" else 1)
+    if spent > guarantee.epsilon:
+        raise _unreadable(
+            path, f"it claims epsilon={guarantee.epsilon}, but its mechanism spends {float(spent):g}: it was edited."
+        )
+    return guarantee, mechanism
+
+
 def _padded(values: NDArray[Any], rows: int) -> Any:
     """A column with nulls at its end."""
     import pyarrow as pa
@@ -110,12 +169,11 @@ def _padded(values: NDArray[Any], rows: int) -> Any:
     return column if len(values) == rows else pa.concat_arrays([column, pa.nulls(rows - len(values), column.type)])
 
 
-def _opened(path: Path) -> tuple[dict[str, Any], NDArray[np.float64], NDArray[np.int64] | None]:
+def _opened(path: Path, content: bytes) -> tuple[dict[str, Any], NDArray[np.float64], NDArray[np.int64] | None]:
     """The description, checked field by field, the counts, and the noisy integers where there are some."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    content = path.read_bytes()  # a file that is not there is the system's own error
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         written = (file.metadata.metadata or {}).get(_KEY)
@@ -189,7 +247,7 @@ def _description(path: Path, written: bytes) -> dict[str, Any]:
     return dict(description)
 
 
-def _rebuilt(path: str | Path, description: dict[str, Any], size: int) -> tuple[Guarantee, Mechanism]:
+def _rebuilt(path: str | Path, description: dict[str, Any], size: int | None) -> tuple[Guarantee, Mechanism]:
     """Guarantee and mechanism from their descriptions; the domain first, before anything of its size is made."""
     try:
         promise, built = description["guarantee"], description["mechanism"]
@@ -198,7 +256,7 @@ def _rebuilt(path: str | Path, description: dict[str, Any], size: int) -> tuple[
         exact_as_written = all(_EXACT.fullmatch(number) for number in exact)
     except _NONSENSE as error:
         raise _unreadable(path, "its guarantee or mechanism is incomplete.") from error
-    if cells != size:
+    if size is not None and cells != size:
         raise _unreadable(path, f"its table has {size:,} rows for {cells:,} cells.")
     if not exact_as_written:
         raise _unreadable(path, "its exact numbers must be written p or p/q.")

@@ -91,6 +91,8 @@ def cell_margins(model: NoiseModel, confidence: float) -> tuple[Floats, Floats]:
         if isinstance(block.estimator, (Incidence, Hanging, Selection)):
             felt = _noises(block.estimator).reshape(model.shape)  # all alike, so that their number says everything
             kind = kind * (int(felt.max()) + 1) + felt
+        elif len(_factors(block.estimator)) < len(model.shape):
+            kind = cells.reshape(model.shape)  # one estimator over all axes: every cell is a case of its own
         else:
             for axis, factor in enumerate(_factors(block.estimator)):
                 alike, count = _alike(factor, model.pulls[t][axis] if model.centred else None)

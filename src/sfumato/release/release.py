@@ -20,6 +20,7 @@ from sfumato.privacy import Guarantee
 from sfumato.release.adjust import Adjusted, adjusted
 from sfumato.release.answer import Answer
 from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins, range_margins
+from sfumato.release.patch import Patch, patch_between, patched
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -151,6 +152,26 @@ class Release:
             cells.append(place[label])
         low = np.array(cells, dtype=np.float64).reshape(-1, 1)
         return low, low + 1, () if single else (len(cells),)
+
+    # ------------------------------------------------------------------ levels
+
+    def refine(self, epsilon: Any, *, vault: Any, ledger: Any = None, label: str | None = None) -> Release:
+        """The same release at a larger ε: this one and all its levels together cost the largest ε, not the sum.
+
+        Needs the vault that the release was published with, and no counts. The ledger is charged the difference. Asked
+        for a level that was made before, it gives that very release again. See `sfumato.publish.refine`.
+        """
+        from sfumato.publish import refine  # the door to the vault
+
+        return refine(self, epsilon, vault=vault, ledger=ledger, label=label)
+
+    def patch_from(self, previous: Release) -> Patch:
+        """What changed since a coarser level of this release, for those who have that one."""
+        return patch_between(previous, self)
+
+    def apply(self, patch: Patch) -> Release:
+        """The finer level that a patch leads to."""
+        return patched(self, patch)
 
     # ------------------------------------------------------------------ files and pictures
 

@@ -1,0 +1,111 @@
+"""Levels: how far a release was refined, counted in the ledger.
+
+A release that is refined from ε₁ to ε₂ costs ε₂ - ε₁ more, because the two together promise ε₂
+(`sfumato.noise.gradual`). That holds for one chain of levels alone. A vault put back from a backup would start a second
+one, so the ledger counts the levels of each release and takes only the next one, in the same transaction that charges
+for it. Level 0 is the release's own charge; every later level is an entry of the history as well, at the rate of the
+first one: the account's terms and the release's policy are what they were.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sfumato.errors import BudgetExceeded, InvalidInput
+from sfumato.exact import text
+from sfumato.privacy import rows
+from sfumato.privacy.account import Account, Entry
+from sfumato.privacy.budget import Epsilon, at_most, stored
+
+_CHARGES = (
+    "SELECT id FROM entry WHERE account = (SELECT id FROM account WHERE dataset = ?) AND release_id = ? "
+    "AND kind = 'release'"
+)
+_LEVELS = (
+    "SELECT level, epsilon, charge, entry FROM level WHERE account = (SELECT id FROM account WHERE dataset = ?) "
+    "AND release_id = ? ORDER BY level"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a release stands: its highest level, the ε it has there, and its own charge with the row that it is in."""
+
+    release_id: str
+    level: int
+    epsilon: Epsilon
+    charge: Entry
+    row: int
+
+    def raised(self, level: int, epsilon: Epsilon, *, label: str, time: datetime) -> Entry:
+        """The entry that charges the next level, or a refusal."""
+        here = f"release '{self.release_id}', which is at level {self.level} with epsilon={text(self.epsilon)}"
+        if isinstance(level, bool) or level != self.level + 1:
+            raise InvalidInput(
+                f"level={level!r} is not the next level of {here}. Nothing was drawn or recorded. Only level "
+                f"{self.level + 1} can follow: what was made from an older state would be a second noise."
+            )
+        if epsilon <= self.epsilon:
+            raise InvalidInput(
+                f"epsilon={text(epsilon)} does not raise {here}. Nothing was drawn or recorded. Use more than "
+                f"{text(self.epsilon)}; for a coarser level, use the release that was made at it."
+            )
+        more = Epsilon(epsilon - self.epsilon)
+        return replace(self.charge, time=time, label=label, epsilon=more, cost=Epsilon(more * self.charge.rate))
+
+    def exceeded(self, epsilon: Epsilon, cost: Epsilon, account: Account, where: str) -> BudgetExceeded:
+        """The refusal of a level that does not fit."""
+        rate = self.charge.rate
+        cost_words = text(cost) if rate == 1 else f"{text(cost)} ({rate} × {text(epsilon - self.epsilon)})"
+        fits = account.remaining / rate
+        advice = f"Use at most {at_most(self.epsilon + fits)}, or r" if fits else "R"
+        return BudgetExceeded(
+            f"epsilon={text(epsilon)} is too much: raising release '{self.release_id}' from {text(self.epsilon)} costs "
+            f"{cost_words}, which exceeds the {at_most(account.remaining)} left of {text(account.total)} in {where}. "
+            f"Nothing was drawn or recorded. {advice}aise the total with raise_cap, which weakens the promise."
+        )
+
+
+def find(connection: sqlite3.Connection, dataset: str, release_id: str) -> Standing | None:
+    """Where a release of an account stands; None when nothing was charged for it."""
+    raised = connection.execute(_LEVELS, (dataset, release_id)).fetchall()
+    charges = {row[2] for row in raised} or {row[0] for row in connection.execute(_CHARGES, (dataset, release_id))}
+    if not charges:
+        return None
+    if len(charges) > 1 and not raised:
+        raise InvalidInput(
+            f"release_id='{release_id}' names {len(charges)} charges of account '{dataset}', so it is not clear which "
+            "of them is meant. Nothing was drawn or recorded. Charge every release under an id of its own."
+        )
+    row = min(charges)
+    charge = rows.entry_at(connection, row)
+    level, epsilon, sound = 0, charge.epsilon, len(charges) == 1
+    for number, written, _, entry_row in raised:
+        entry = rows.entry_at(connection, entry_row)
+        level, epsilon = level + 1, Epsilon(epsilon + entry.epsilon)
+        sound &= (number, written) == (level, stored(epsilon, "epsilon")) and entry.rate == charge.rate
+        sound &= (charge.kind, charge.release_id) == (entry.kind, entry.release_id) == ("release", release_id)
+    if not sound:
+        raise rows.damaged(f"account '{dataset}': the levels of release '{release_id}' do not add up")
+    return Standing(release_id=release_id, level=level, epsilon=epsilon, charge=charge, row=row)
+
+
+def insert(connection: sqlite3.Connection, dataset: str, standing: Standing, entry: Entry) -> None:
+    """Record the next level and its charge; the caller holds the transaction and updates the sums."""
+    query = "SELECT account, fingerprint FROM entry WHERE id = ?"
+    account, fingerprint = connection.execute(query, (standing.row,)).fetchone()
+    number = rows.insert_entry(connection, dataset, entry, fingerprint)
+    epsilon = stored(Epsilon(standing.epsilon + entry.epsilon), "epsilon")
+    connection.execute(
+        "INSERT INTO level (account, release_id, level, epsilon, charge, entry) VALUES (?, ?, ?, ?, ?, ?)",
+        (account, standing.release_id, standing.level + 1, epsilon, standing.row, number),
+    )
+
+
+def require_sound(connection: sqlite3.Connection) -> None:
+    """Refuse a file whose levels do not agree with its entries."""
+    query = "SELECT DISTINCT dataset, release_id FROM level JOIN account ON account.id = level.account"
+    for dataset, release_id in connection.execute(query).fetchall():
+        find(connection, dataset, release_id)
