@@ -8,6 +8,7 @@ SfumatoError
 ├── LedgerError         (RuntimeError)  the ledger cannot be read or written; nothing was drawn
 ├── VaultError          (RuntimeError)  the vault or its key cannot be used; nothing was handed out
 ├── FileFormatError     (ValueError)    a file is corrupt, truncated, foreign or too new
+├── AuditFailed         (AssertionError) an audit found more privacy loss than was promised
 └── MissingExtra        (ImportError)   an optional dependency is not installed
 """
 
@@ -42,6 +43,10 @@ class VaultError(SfumatoError, RuntimeError):
 
 class FileFormatError(SfumatoError, ValueError):
     """A file is corrupt, truncated, foreign, or from a newer version."""
+
+
+class AuditFailed(SfumatoError, AssertionError):
+    """An audit, on made-up data, found more privacy loss than was promised. Do not publish with what was audited."""
 
 
 class MissingExtra(SfumatoError, ImportError):

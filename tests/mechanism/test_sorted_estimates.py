@@ -37,8 +37,9 @@ def test_positions_and_the_distribution_of_three_groups_by_hand():
     assert positions.tolist() == [1.5, 1.5, 4.5]
     assert weights.tolist() == [2, 2, 2]
     knots, records = mechanism.distribution(measured, 6)
-    assert knots.tolist() == [0.0, 1.5, 1.5, 4.5, 4.5, 6.0]
-    assert records.tolist() == [0.0, 2.0, 2.0, 5.0, 5.0, 6.0]
+    # Between the two lies half of each, two and one; they meet where the first has given two thirds of the way.
+    assert knots.tolist() == [0.0, 1.5, 1.5, 3.5, 3.5, 4.5, 4.5, 6.0]
+    assert records.tolist() == [0.0, 2.0, 2.0, 4.0, 4.0, 5.0, 5.0, 6.0]
     estimates = mechanism.estimate(measured, 6)
     assert estimates.sum() == 6
     assert np.allclose(estimates, np.diff(np.interp(np.arange(7), [0, 1.5, 4.5, 6], [0, 2, 5, 6])))
@@ -46,9 +47,20 @@ def test_positions_and_the_distribution_of_three_groups_by_hand():
 
 def test_a_heap_beside_few_records_stays_in_its_place():
     """Eight records at 0 lend one to the slope towards a single one at 4, not four."""
-    knots, records = distribution(np.array([0.0, 4.0]), np.array([8, 1]), 5)
-    assert knots.tolist() == [-0.5, 0.0, 0.0, 4.0, 4.0, 5.5]
-    assert records.tolist() == [0.0, 1.0, 7.0, 8.5, 8.5, 9.0]
+    knots, records = distribution(np.array([0.0, 4.0]), np.array([8, 1]), 5, 1e9)
+    assert np.interp([-0.5, 0.0, 2.0, 4.0, 5.5], knots, records) == pytest.approx([0.0, 7.0, 7.75, 8.5, 9.0])
+    assert np.interp(-1e-9, knots, records) == pytest.approx(1.0)
+
+
+def test_without_noise_heaps_and_single_records_come_back_as_they_were():
+    """Three records in one cell, one in another, five in the last: groups of one and no noise give the counts."""
+    x = np.array([3, 0, 0, 1, 0, 0, 0, 5])
+    mechanism = sorted_points(sf.bounded(line(8)), Fraction(10**6), group=1)
+    assert np.allclose(mechanism.estimate(mechanism.values(x), 9), x, atol=1e-3)
+    same = np.array([0, 0, 0, 0, 7, 0, 0, 0])
+    for group in (1, 2):
+        mechanism = sorted_points(sf.bounded(line(8)), Fraction(10**6), group=group)
+        assert np.allclose(mechanism.estimate(mechanism.values(same), 7), same, atol=1e-3)
 
 
 # --- sums by an oracle ------------------------------------------------------------------------------------------------
@@ -130,11 +142,12 @@ def test_counts_are_never_negative_and_sum_to_the_public_total(counts, group, ep
 @given(
     steps=st.lists(st.floats(0, 3), min_size=0, max_size=20),
     weights=st.lists(st.integers(1, 10**6), min_size=20, max_size=20),
+    noise=st.sampled_from([0.0, 0.3, 5.0, 1e9]),
 )
-def test_a_distribution_is_monotone_inside_the_domain_and_its_cells_sum_exactly(steps, weights):
+def test_a_distribution_is_monotone_inside_the_domain_and_its_cells_sum_exactly(steps, weights, noise):
     means = np.minimum(np.cumsum(steps), 9.0)
     sizes = np.array(weights[: len(means)], dtype=np.int64)
-    positions, records = distribution(means, sizes, 9)
+    positions, records = distribution(means, sizes, 9, noise)
     assert (np.diff(positions) >= 0).all()
     assert (np.diff(records) >= 0).all()
     assert -0.5 <= positions[0] <= positions[-1] <= 9.5
@@ -159,7 +172,7 @@ def test_one_cell_needs_no_noise():
     assert mechanism.privacy_loss == 0
     assert mechanism.run(np.array([5]), 5, SeededSource(1)).tolist() == [5]
     assert mechanism.describe() == "sorted, groups by the number of records; no noise needed"
-    assert mechanism.expected_error(sf.ranges(), 5) == 0
+    assert mechanism.modelled_error(sf.ranges(), 5) == 0
     alone = sorted_points(sf.unbounded(line(1)), EPSILON)
     assert alone.privacy_loss == EPSILON / 10
     measured = alone.draw(np.array([5]), None, SeededSource(1))

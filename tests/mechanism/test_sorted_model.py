@@ -62,21 +62,21 @@ def test_longer_ranges_have_more_error_and_no_records_have_none(dimensions):
 
 def test_expected_errors_of_every_workload():
     mechanism = sorted_points(sf.bounded(sf.Line(0, 1, cells=256)), EPSILON)
-    cells, ranges = (mechanism.expected_error(w, 1000) for w in (sf.histogram(), sf.ranges()))
+    cells, ranges = (mechanism.modelled_error(w, 1000) for w in (sf.histogram(), sf.ranges()))
     assert 0 < cells < ranges
-    given = mechanism.expected_error(sf.ranges([(0.0, 0.5), (0.2, 0.7)]), 1000)
+    given = mechanism.modelled_error(sf.ranges([(0.0, 0.5), (0.2, 0.7)]), 1000)
     expected = range_error(
         0.5, records=1000, group=mechanism.group_size(1000), epsilon=0.5, relative_sensitivity=255 / 256
     )
     assert math.isclose(given, float(expected))
-    assert math.isnan(mechanism.expected_error(sf.queries(np.eye(256)), 1000))
+    assert math.isnan(mechanism.modelled_error(sf.queries(np.eye(256)), 1000))
 
 
 def test_a_private_number_of_records_adds_its_noise_where_the_list_is_padded():
     domain = sf.Line(0, 1, cells=256)
     mechanism = sorted_points(sf.within(domain, 0.01, sources=[0.0]), EPSILON)
-    plain = super(type(mechanism), mechanism).expected_error(sf.prefixes(), 1000)
-    added = mechanism.expected_error(sf.prefixes(), 1000) - plain
+    plain = super(type(mechanism), mechanism).modelled_error(sf.prefixes(), 1000)
+    added = mechanism.modelled_error(sf.prefixes(), 1000) - plain
     assert math.isclose(added, 2 * 20**2, rel_tol=0.01)  # padded in the first cell, which every prefix holds
 
 
@@ -93,4 +93,4 @@ def test_the_model_is_near_what_is_measured_on_points_it_was_not_fitted_to():
             for seed in range(20):
                 off = np.cumsum(mechanism.run(x, n, SeededSource(seed)) - x)
                 errors.append(float(((off[None, ::16] - off[::16, None]) ** 2).mean()))
-            assert 1 / 6 < np.mean(errors) / mechanism.expected_error(sf.ranges(), n) < 6
+            assert 1 / 6 < np.mean(errors) / mechanism.modelled_error(sf.ranges(), n) < 6

@@ -16,6 +16,7 @@ from sfumato.exact import text
 from sfumato.mechanism.model import NoiseModel
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.policy import Policy
+from sfumato.workload import Workload
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -39,6 +40,11 @@ class Mechanism(ABC):
     def biased(self) -> bool:
         """Whether the estimates miss the counts by something that depends on the data, beside the noise."""
         return self.model is None
+
+    def modelled_error(self, workload: Workload, records: int) -> float:
+        """A guess of the mean squared error for a public number of records; NaN where there is no model for it."""
+        del workload, records
+        return float("nan")
 
     @property
     def refinable(self) -> bool:

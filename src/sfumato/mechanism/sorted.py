@@ -141,7 +141,8 @@ class SortedMechanism(MeasuredMechanism):
         positions)`.
         """
         means, sizes = self.positions(measured, total)
-        knots, records = distribution(means - 0.5, sizes, self.policy.domain.size - 1)
+        noise = 0.0 if self.law is None else self.law.variance**0.5
+        knots, records = distribution(means - 0.5, sizes, self.policy.domain.size - 1, noise)
         return knots + 0.5, records
 
     def places(self, positions: Floats) -> Floats:
@@ -164,7 +165,7 @@ class SortedMechanism(MeasuredMechanism):
 
     # ------------------------------------------------------------------ before any data
 
-    def expected_error(self, workload: Workload, records: int) -> float:
+    def modelled_error(self, workload: Workload, records: int) -> float:
         """A guess of the mean squared error of a query on so many records, a public figure or an earlier release.
 
         From a model that was fitted to synthetic data (`sfumato.mechanism.sorted_model`); NaN for queries that are
@@ -297,9 +298,9 @@ class SortedWithAbsence(SortedMechanism):
         del total
         return measured[2:], group_sizes(int(measured[0]), int(measured[1]))
 
-    def expected_error(self, workload: Workload, records: int) -> float:
+    def modelled_error(self, workload: Workload, records: int) -> float:
         """The model's, and the noise of n̂ in the queries that hold the padded cell."""
-        error = super().expected_error(workload, records)
+        error = super().modelled_error(workload, records)
         if isinstance(workload, ProductQueries):
             shape = self.policy.domain.shape
             end = 0 if self._appearing[1] else -1

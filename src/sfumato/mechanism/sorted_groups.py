@@ -14,6 +14,7 @@ from sfumato.policy import Complete, Policy, Stencil
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+SPREAD = 4.0  # deviations of its mean within which the records of a tied block are taken to lie
 LARGEST_SEARCH = 1 << 27  # pairs of cells compared for an exact sensitivity on a grid; beyond, its bound is used
 
 
@@ -86,33 +87,45 @@ def increasing(sums: Integers, sizes: Integers, top: int) -> Floats:
     return np.clip(isotonic_regression(sums / size, weights=size**2).x, 0.0, float(top))
 
 
-def distribution(means: Floats, sizes: Integers, top: int) -> tuple[Floats, Floats]:
+def distribution(means: Floats, sizes: Integers, top: int, noise: float) -> tuple[Floats, Floats]:
     """(positions, records below them): the knots of a distribution function, linear between them.
 
     Groups that are tied after isotonic regression are one block at one place, since a tie is where the noise was larger
     than the distance. Between two blocks lies half of each, evenly; but a block gives no more than all that its
-    neighbour holds, and the rest of it stays where it is: what is truly heaped up keeps its place. At the ends the
-    slope goes on. A single block is spread as widely around its place as the domain allows. Cell i reaches from
-    i - 1/2 to i + 1/2. (On real data this was the best of point masses, even spreading between the middles, and
-    straight lines with and without merged ties.)
+    neighbour holds, and the rest of it stays where it is. At the ends the slope goes on. A single block is spread as
+    widely around its place as the domain allows. Cell i reaches from i - 1/2 to i + 1/2. (On real data this was the
+    best of point masses, even spreading between the middles, and straight lines with and without merged ties.)
+
+    Equal means of sorted groups are equal records, but for the noise: so a block of several groups, and a group of one
+    record, reach no further than `SPREAD` deviations of their mean and half a cell. `noise` is the deviation of a sum.
+    What is truly heaped up keeps its place, and without noise the data come back as they were.
     """
     if len(means) == 0:
         return np.array([-0.5, top + 0.5]), np.zeros(2)
     first = np.flatnonzero(np.diff(means, prepend=-1.0) > 0)
     place, weight = means[first], np.add.reduceat(sizes, first).astype(np.float64)
+    groups = np.diff(first, append=len(means))
+    known = (groups > 1) | (sizes[first] == 1)
+    reach = np.where(known, SPREAD * noise / sizes[first] + 0.5, np.inf)
     above = np.cumsum(weight)
     if len(place) == 1:
-        reach = min(place[0] + 0.5, top + 0.5 - place[0])
-        return np.array([place[0] - reach, place[0] + reach]), np.array([0.0, above[-1]])
-    lower, upper = weight[:-1], weight[1:]
+        far = min(place[0] + 0.5, top + 0.5 - place[0], reach[0])
+        return np.array([place[0] - far, place[0] + far]), np.array([0.0, above[-1]])
+    lower, upper, gap = weight[:-1], weight[1:], np.diff(place)
     to_next = np.minimum(lower / 2, upper)
     to_last = np.minimum(upper / 2, lower)
     starts = above - weight + np.concatenate([to_next[:1], to_last])
     ends = above - np.concatenate([to_next, to_last[-1:]])
-    low = max(-0.5, place[0] - (place[1] - place[0]) / 2)
-    high = min(top + 0.5, place[-1] + (place[-1] - place[-2]) / 2)
-    positions = np.concatenate([[low], np.repeat(place, 2), [high]])
-    records = np.concatenate([[0.0], np.stack([starts, ends], axis=-1).ravel(), above[-1:]])
+    meet = place[:-1] + gap * to_next / (to_next + to_last)  # where the halves of two blocks meet if spread evenly
+    until = np.minimum(place[:-1] + reach[:-1], meet)
+    since = np.maximum(place[1:] - reach[1:], meet)
+    low = max(-0.5, place[0] - min(gap[0] / 2, reach[0]))
+    high = min(top + 0.5, place[-1] + min(gap[-1] / 2, reach[-1]))
+    # Every block: where it begins to stay, where it ceases to; then where its upper half ends, and the next one begins.
+    inner = np.stack([place[:-1], place[:-1], until, since], axis=-1).ravel()
+    level = np.stack([starts[:-1], ends[:-1], above[:-1], above[:-1]], axis=-1).ravel()
+    positions = np.concatenate([[low], inner, [place[-1], place[-1], high]])
+    records = np.concatenate([[0.0], level, [starts[-1], ends[-1], above[-1]]])
     return positions, records
 
 

@@ -31,6 +31,7 @@ def plan(
     mechanism: str | None = None,
     max_per_entity: int | None = None,
     like: Any = None,
+    records: int | None = None,
     **options: Any,
 ) -> Plan:
     """The mechanism with the smallest expected squared error on the workload, under the policy at ε.
@@ -41,10 +42,12 @@ def plan(
 
     Mechanisms whose error depends on the data are weighed only with `like`: public counts of the same kind, or an
     earlier release, on which they are rehearsed. Never give private counts there, not even old ones. A shifted family
-    that is forced without a `width` gets the best one for those counts, or for a reference population.
+    that is forced without a `width` gets the best one for those counts, or for a reference population. `records`, a
+    public guess of how many records there will be, is enough to weigh sorted points, by a model of their error.
     """
     budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
     public = None if like is None else public_counts(like, policy.domain)
+    guess = None if records is None else positive_int(records, "records")
     tried = list(variants(policy, workload)) if mechanism is None else [(mechanism, options)]
     guessed = False
     if mechanism is not None and not options and (settings := tunings(mechanism, policy, workload)):
@@ -57,7 +60,7 @@ def plan(
     for name, chosen in tried:
         try:
             built = build(name, policy, share, **chosen)
-            error = _expected(built, workload, public)
+            error = _expected(built, workload, public, guess)
         except SfumatoError as error_met:
             if mechanism is not None:
                 raise
@@ -82,7 +85,7 @@ def plan(
         expected_error=best_error,
         alternatives=tuple(ranked),
         max_per_entity=count,
-        basis=_basis(best, like is not None, guessed),
+        basis=_basis(best, like is not None, guessed, best_error),
     )
 
 
@@ -125,20 +128,22 @@ def _unit_terms(built: Mechanism, workload: Workload) -> list[tuple[float, Fract
     return [(term, b.noise.rate / built.epsilon) for term, b in zip(terms, built.model.blocks, strict=True)]
 
 
-def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | None) -> float:
-    """From the law of the noise, or rehearsed on public counts; NaN where neither is there."""
+def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | None, records: int | None) -> float:
+    """From the law of the noise, rehearsed on public counts, or modelled for a number of records; else NaN."""
     if built.model is not None and not built.biased:
         return built.model.expected_error(workload, built.policy.domain)
-    return math.nan if public is None else rehearsed_error(built, public, workload)
+    if public is not None:
+        return rehearsed_error(built, public, workload)
+    return math.nan if records is None else built.modelled_error(workload, records)
 
 
-def _basis(built: Mechanism, rehearsed: bool, guessed: bool) -> str:
-    """What an expected error rests on, in words; empty where it is exact."""
-    if not built.biased:
+def _basis(built: Mechanism, rehearsed: bool, guessed: bool, error: float) -> str:
+    """What an expected error rests on, in words; empty where it is exact or unknown."""
+    if not built.biased or math.isnan(error):
         return ""
     if guessed:
         return "guessed for a reference population of 100,000 records; give like=public counts for your own"
-    return "rehearsed on the counts given as like" if rehearsed else ""
+    return "rehearsed on the counts given as like" if rehearsed else "by a model, for the number of records given"
 
 
 def _smallest(terms: list[tuple[float, Fraction]], target: float) -> Fraction:

@@ -23,11 +23,14 @@ from sfumato.release.release import Release
 LARGEST_GEOJSON = 1_000_000
 
 
-def to_parquet(release: Release, path: str | Path) -> Path:
-    """One row a cell: bounds or label along every axis, `count`, `stderr`; the guarantee in words in the metadata."""
+def to_parquet(release: Release, path: str | Path, *, points: bool = False) -> Path:
+    """One row a cell: bounds or label along every axis, `count`, `stderr`; the guarantee in words in the metadata.
+
+    With `points`, one row a synthetic point of a release of sorted points, and a column for every axis.
+    """
     import pyarrow.parquet as pq
 
-    table = table_of(release)
+    table = points_of(release) if points else table_of(release)
     with replacing(path) as file:
         pq.write_table(table, file, compression="zstd")
     return Path(path)
@@ -86,6 +89,14 @@ def _rectangle(x0: str, y0: str, x1: str, y1: str, count: float, error: float) -
         f'{{"type":"Feature","geometry":{{"type":"Polygon","coordinates":[[{ring}]]}},'
         f'"properties":{{"count":{count!r},"stderr":{"null" if math.isnan(error) else repr(error)}}}}}'
     )
+
+
+def points_of(release: Release) -> Any:
+    """The synthetic points of a release as a pyarrow table."""
+    import pyarrow as pa
+
+    columns = dict(zip(release.domain.names, release.points().T, strict=True))
+    return pa.table(columns).replace_schema_metadata({"guarantee": str(release.guarantee), "release": release.id})
 
 
 def table_of(release: Release) -> Any:

@@ -15,6 +15,8 @@ import numpy as np
 from sfumato.domain import Axis, Interval, Labels
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.files import replacing
+from sfumato.mechanism.sorted import SortedMechanism
+from sfumato.release.points import distribution_knots, groups
 from sfumato.release.release import Release
 
 _FORMATS = (".png", ".svg", ".pdf")
@@ -98,6 +100,8 @@ def _draw_map(figure: Any, release: Release, colormap: str) -> str:
     errors = release.cells().stderr
     varies = _error_varies(release)
     panels = figure.subplots(1, 2 if varies else 1, squeeze=False, sharex=True, sharey=True)[0]
+    if isinstance(release.mechanism, SortedMechanism) and release.measured is not None:
+        return _draw_cloud(panels[0], release)
     top = max(float(np.quantile(release.counts, 0.998)), 1.0)  # a few peaks must not bleach the rest
     _panel(figure, panels[0], release, release.counts, colormap, top, _PER_CELL)
     if varies:
@@ -105,6 +109,19 @@ def _draw_map(figure: Any, release: Release, colormap: str) -> str:
         panels[1].set_ylabel("")
         return ""
     return _UNKNOWN if _no_errors(errors) else f"standard error of a cell: ±{_number(float(np.median(errors)))}"
+
+
+def _draw_cloud(ax: Any, release: Release) -> str:
+    """An adaptive map: one dot for every group, all of about the same weight, dense where the records are many."""
+    middles, sizes = groups(release)
+    x, y = release.domain.intervals
+    dot = float(np.clip(40_000 / max(len(middles), 1), 1.0, 60.0))
+    ax.scatter(*middles.T, s=dot, color=_ACCENT, alpha=0.55, linewidths=0)
+    ax.set(xlim=(x.low, x.high), ylim=(y.low, y.high), aspect="equal" if _equal_units(release) else "auto")
+    ax.set_xlabel(x.name, size=9, color=_INK)
+    ax.set_ylabel(y.name, size=9, color=_INK)
+    _quiet(ax)
+    return f"every dot stands for about {_number(float(np.mean(sizes)) if len(sizes) else 0.0)} records; {_UNKNOWN}"
 
 
 def _no_errors(errors: Any) -> bool:
@@ -144,8 +161,10 @@ def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
     answer = release.cells(confidence=confidence)
     ax = figure.subplots()
     _quiet(ax)
+    if isinstance(release.mechanism, SortedMechanism) and release.measured is not None:
+        return _draw_groups(ax, release)
     ax.axhline(0, color=_SOFT, linewidth=0.6, zorder=1)
-    if not _no_errors(answer.stderr):
+    if not _no_errors(answer.low):
         ends = [np.append(values, values[-1]) for values in (answer.low, answer.high)]
         band = {"color": _ACCENT, "alpha": 0.22, "linewidth": 0, "label": _interval(confidence)}
         ax.fill_between(axis.edges, *ends, step="post", **band)
@@ -154,7 +173,22 @@ def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
     ax.set_xlabel(axis.name, size=9, color=_INK)
     ax.set_ylabel(_PER_CELL, size=9, color=_INK)
     ax.legend(loc="best", fontsize=8, frameon=False, labelcolor=_INK)
-    return _UNKNOWN if _no_errors(answer.stderr) else ""
+    return _UNKNOWN if _no_errors(answer.low) else ""
+
+
+def _draw_groups(ax: Any, release: Release) -> str:
+    """An adaptive histogram: bars of equal weight, narrow where the records are many."""
+    (axis,) = release.domain.intervals
+    places, records = distribution_knots(release)
+    share = np.linspace(0, float(records[-1]), min(max(len(np.unique(records)), 2), _MOST_BARS) + 1)
+    ends = np.unique(np.interp(np.interp(share, records, places), np.arange(len(axis.edges)), axis.edges))
+    edges = np.unique(np.concatenate([[axis.low], ends, [axis.high]]))
+    below = np.interp(np.interp(edges, axis.edges, np.arange(len(axis.edges))), places, records)
+    ax.stairs(np.diff(below) / np.diff(edges), edges, color=_ACCENT, fill=True, alpha=0.75)
+    ax.set_xlim(axis.low, axis.high)
+    ax.set_xlabel(axis.name, size=9, color=_INK)
+    ax.set_ylabel("estimated records per unit", size=9, color=_INK)
+    return f"bars of about equal weight; {_UNKNOWN}"
 
 
 def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -> str:
@@ -168,7 +202,7 @@ def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -
     _quiet(ax)
     at = np.arange(axis.cells)[::-1]  # the first label on top
     ax.barh(at, release.counts, height=0.68, color=_ACCENT, alpha=0.82, linewidth=0)
-    known = not _no_errors(answer.stderr)
+    known = not _no_errors(answer.low)
     if known:
         whisker = np.stack([release.counts - answer.low, answer.high - release.counts])
         ax.errorbar(release.counts, at, xerr=whisker, fmt="none", ecolor=_INK, elinewidth=1.1, capsize=2.5)

@@ -17,6 +17,7 @@ from sfumato.domain.labels import shorten
 from sfumato.errors import InvalidInput
 from sfumato.mechanism import Mechanism, SummedArea
 from sfumato.privacy import Guarantee
+from sfumato.release import points
 from sfumato.release.adjust import Adjusted, adjusted
 from sfumato.release.answer import Answer
 from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins, range_margins
@@ -153,6 +154,20 @@ class Release:
         low = np.array(cells, dtype=np.float64).reshape(-1, 1)
         return low, low + 1, () if single else (len(cells),)
 
+    # ------------------------------------------------------------------ as points
+
+    def quantile(self, q: ArrayLike) -> Any:
+        """Where the share q of the records lies below, on a line; one value, or an array of them."""
+        return points.quantile(self, q)
+
+    def distribution(self, x: ArrayLike) -> Any:
+        """The share of the records below x, on a line."""
+        return points.distribution(self, x)
+
+    def points(self) -> NDArray[np.float64]:
+        """Synthetic points in the domain's units, one row a record, from a release of sorted points."""
+        return points.points(self)
+
     # ------------------------------------------------------------------ levels
 
     def refine(self, epsilon: Any, *, vault: Any, ledger: Any = None, label: str | None = None) -> Release:
@@ -181,11 +196,13 @@ class Release:
 
         return save(self, path)
 
-    def to_parquet(self, path: str | Path) -> Path:
-        """Write a plain table: one row a cell with its bounds, estimate and standard error."""
+    def to_parquet(self, path: str | Path, *, points: bool = False) -> Path:
+        """Write a plain table: one row a cell with its bounds, estimate and standard error; with `points`, one row a
+        synthetic point.
+        """
         from sfumato.release.export import to_parquet
 
-        return to_parquet(self, path)
+        return to_parquet(self, path, points=points)
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the same table as text."""

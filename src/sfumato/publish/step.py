@@ -1,0 +1,80 @@
+"""One step of a stream in the place of a ledger: what pays for a release and for its finer levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sfumato.errors import InvalidInput, PolicyMismatch
+from sfumato.exact import Number, positive_fraction
+from sfumato.policy import Policy
+from sfumato.privacy import Epsilon, Guarantee
+from sfumato.privacy.streams import StreamAccount
+from sfumato.privacy.window import Moment
+
+
+@dataclass(frozen=True)
+class StreamStep:
+    """The account of a stream at the time of the data.
+
+    Budget belongs to that time, not to the time of publication: the release is charged there, and so is every finer
+    level that is made of it later. Speaks to `publish` and `refine` as a ledger does.
+    """
+
+    account: StreamAccount
+    time: Moment
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of every step of the stream."""
+        return self.account.policy
+
+    @property
+    def name(self) -> str:
+        """Where the charges are, in words."""
+        return f"step {self.time} of stream '{self.account.name}'"
+
+    def promised(self, guarantee: Guarantee) -> Guarantee:
+        """The guarantee of a release at this step: its own ε, and the promise of the stream for every window."""
+        return replace(guarantee, window=self.account.window, window_epsilon=self.account.epsilon)
+
+    def charge(
+        self,
+        epsilon: Number,
+        policy: Policy,
+        unit: str,
+        *,
+        label: str,
+        release_id: str,
+        max_per_entity: int | None,
+        private: bool,
+    ) -> None:
+        """Check that the release fits into every window and record it, durably."""
+        account = self.account
+        if policy.fingerprint != account.policy.fingerprint:
+            raise PolicyMismatch(
+                f"policy: stream '{account.name}' keeps to another policy than this release. Nothing was drawn or "
+                "recorded. Publish under the policy of the stream, or open another stream."
+            )
+        if (unit, max_per_entity if unit == "person" else None) != (account.unit, account.max_per_entity):
+            raise InvalidInput(
+                f"max_per_entity={max_per_entity!r} is not what stream '{account.name}' promises, which is "
+                f"max_per_entity={account.max_per_entity!r}. Nothing was drawn or recorded. Count every step with the "
+                "bound of the stream."
+            )
+        account.charge(self.time, epsilon, label=label, release_id=release_id, private=private)
+
+    def level(self, release_id: str) -> tuple[int, Epsilon] | None:
+        """(level, ε) at which the release of this step stands; None when another one, or none, was charged."""
+        step = self.account.at(self.time)
+        return None if step is None or step.release_id != release_id else (step.level, step.epsilon)
+
+    def quote_level(self, release_id: str, *, epsilon: Number) -> Epsilon:
+        """What `raise_level` would take beyond what is spent. It alone checks the windows; nobody sees a refused level."""
+        standing = self.level(release_id)
+        spent = Epsilon(0) if standing is None else standing[1]
+        return Epsilon(positive_fraction(epsilon, "epsilon") - spent)
+
+    def raise_level(self, release_id: str, *, level: int, epsilon: Number, label: str) -> None:
+        """Charge a finer level of the release to the time of its data."""
+        del release_id  # one release a step: `level` has compared them
+        self.account.raise_step(self.time, epsilon, level=level, label=label)
