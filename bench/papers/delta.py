@@ -207,7 +207,7 @@ def draw_maps(data: Path, path: Path) -> None:
             ax.set_title(title, fontsize=10)
             ax.set_axis_off()
     figure.tight_layout()
-    figure.savefig(path, dpi=80)
+    figure.savefig(path, dpi=55)
     print(f"drawn to {path}")
 
 
