@@ -43,7 +43,19 @@ def published(visits: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("plan",), ("publish",), ("query",), ("plot",), ("demo",), ("ledger",), ("ledger", "open")]
+    "command",
+    [
+        (),
+        ("plan",),
+        ("publish",),
+        ("query",),
+        ("plot",),
+        ("demo",),
+        ("refine",),
+        ("ledger",),
+        ("ledger", "open"),
+        ("vault", "check"),
+    ],
 )
 def test_every_command_has_help_and_the_leaves_have_an_example(command: tuple[str, ...]) -> None:
     text = ok(*command, "--help")
@@ -218,3 +230,70 @@ def test_publish_refuses_an_output_that_cannot_be_written_before_counting(visits
     result = run("publish", visits, *GRID, "--without-ledger", "--out", visits.parent / "no" / "out.sfumato")
     assert result.exit_code == 2
     assert "Nothing was counted, drawn or recorded." in result.stderr
+
+
+# --- levels -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def refinable(visits: Path) -> Path:
+    folder = visits.parent
+    ok("ledger", "open", folder / "budget.db", "--epsilon", "5")
+    kept = ["--vault", folder / "secrets", "--key", folder / "vault.key", "--ledger", folder / "budget.db"]
+    ok("publish", visits, "--x", "lon", "--y", "lat", *GRID, *kept, "--out", folder / "a.sfumato")
+    return folder
+
+
+def levels(folder: Path) -> list[object]:
+    return ["--vault", folder / "secrets", "--key", folder / "vault.key", "--ledger", folder / "budget.db"]
+
+
+def test_refine_writes_a_finer_release_for_the_difference(refinable: Path) -> None:
+    text = ok("refine", refinable / "a.sfumato", "--epsilon", "3", *levels(refinable), "--out", refinable / "b.sfumato")
+    assert "Promise, for all levels together" in text
+    assert sf.load(refinable / "b.sfumato").guarantee.epsilon == 3
+    assert sf.Ledger(refinable / "budget.db").spent == 3
+    again = json.loads(
+        ok(
+            "refine",
+            refinable / "a.sfumato",
+            "--epsilon",
+            "3",
+            *levels(refinable),
+            "--out",
+            refinable / "c.sfumato",
+            "--json",
+        )
+    )
+    assert again["ledger_left"] == "2"
+    assert np.array_equal(sf.load(refinable / "b.sfumato").counts, sf.load(refinable / "c.sfumato").counts)
+
+
+def test_refine_refuses_before_anything_is_drawn(refinable: Path) -> None:
+    out = refinable / "b.sfumato"
+    too_much = run("refine", refinable / "a.sfumato", "--epsilon", "9", *levels(refinable), "--out", out)
+    assert too_much.exit_code == 3
+    smaller = run("refine", refinable / "a.sfumato", "--epsilon", "0.5", *levels(refinable), "--out", out)
+    assert smaller.exit_code == 2
+    nowhere = run("refine", refinable / "a.sfumato", "--epsilon", "2", *levels(refinable), "--out", refinable)
+    assert nowhere.exit_code == 2
+    missing = run("refine", refinable / "a.sfumato", "--epsilon", "2", "--vault", refinable / "none", "--out", out)
+    assert missing.exit_code == 2
+    assert not out.exists()
+    assert sf.Ledger(refinable / "budget.db").spent == 1
+
+
+def test_vault_check_finds_what_is_broken(refinable: Path) -> None:
+    text = ok("vault", "check", refinable / "secrets", "--key", refinable / "vault.key")
+    assert "1 releases, 1 intact." in text
+    told = json.loads(ok("vault", "check", refinable / "secrets", "--key", refinable / "vault.key", "--json"))
+    assert told["releases"][0]["levels"] == [{"level": 0, "epsilon": "1"}]
+    state = next((refinable / "secrets").glob("*.state"))
+    content = bytearray(state.read_bytes())
+    content[len(content) // 2] ^= 1
+    state.write_bytes(content)
+    broken = run("vault", "check", refinable / "secrets", "--key", refinable / "vault.key")
+    assert broken.exit_code == 4
+    assert "cannot be refined any more" in broken.output
+    assert run("vault", "check", refinable / "none").exit_code == 2
+    assert run("vault", "check", refinable / "secrets", "--key", refinable / "no.key").exit_code == 2

@@ -116,6 +116,8 @@ class Policy:
     @cached_property
     def connected(self) -> bool:
         """Whether every cell can be reached from every other one."""
+        if isinstance(self.moves, (Complete, Stencil)):
+            return True
         return len(np.unique(self.components[0])) == 1
 
     def sensitivity(self, strategy: Operator | Any) -> int | float:
