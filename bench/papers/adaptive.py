@@ -362,7 +362,7 @@ def maps(grids, epsilon, rng) -> dict[str, np.ndarray]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--quick", action="store_true", help="eight runs, one ε")
     parser.add_argument("--picture", type=Path, default=None, help="write maps and curves here")

@@ -14,11 +14,15 @@ that a plan chooses from the reference population, without any look at the data.
 
     python bench/papers/delta.py --data ../shared/data              # δ = 0.001 and 0.0001 (needs 8 GB)
     python bench/papers/delta.py --data ../shared/data --quick      # δ = 0.001, fewer queries
+
+The paper's other figures have files of their own, which `--figure` runs: 2 (and Table 4) are strategies on lines
+(`delta_strategies.py`), 5 sorted points (`adaptive.py`), 6 medians (`../median.py`).
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -36,6 +40,7 @@ SIDES = [0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3]
 TABLE_5 = [0.005, 0.01, 0.015, 0.02]
 METHODS = ("equi-width", "shifted", "edges", "shifted-edges")
 RUNS = 3
+OTHERS = {"2": "delta_strategies.py", "5": "adaptive.py", "6": "../median.py"}
 
 
 def errors(release: sf.Release, asked: dict[float, np.ndarray], true: dict[float, np.ndarray]) -> dict[float, float]:
@@ -104,7 +109,12 @@ def main() -> None:
     parser.add_argument(
         "--maps", type=Path, help="only draw the data and one release by each method, and write it here"
     )
+    parser.add_argument("--figure", choices=["2", "4", "5", "6"], default="4")
     options = parser.parse_args()
+    if options.figure != "4":
+        script = Path(__file__).parent / OTHERS[options.figure]
+        given = ["--quick"] * options.quick + ["--data", str(options.data)] * (options.figure == "5")
+        raise SystemExit(subprocess.run([sys.executable, script, *given], check=False).returncode)
     if options.maps:
         draw_maps(options.data, options.maps)
         return
