@@ -21,6 +21,8 @@ from sfumato.workload import Workload
 
 # Bytes a cell while publishing: counts, noise, the field on its way and the estimates.
 BYTES_PER_CELL = 80
+# A search over widths ends after so many that are this much worse than the best so far.
+RISES, WORSE = 3, 1.3
 
 
 def plan(
@@ -57,7 +59,10 @@ def plan(
             public, guessed = reference_counts(policy.domain), True
     weighed: list[tuple[float, Mechanism]] = []
     others: list[Alternative] = []
+    seen: dict[str, list[float]] = {}
     for name, chosen in tried:
+        if _past_its_best(seen.get(name, [])):
+            continue
         try:
             built = build(name, policy, share, **chosen)
             error = _expected(built, workload, public, guess)
@@ -72,6 +77,8 @@ def plan(
             )
             continue
         weighed.append((error, built))
+        if built.biased:
+            seen.setdefault(name, []).append(error)
     if not weighed:
         reasons = dict.fromkeys(f"{other.name}: {other.reason}" for other in others)
         raise InvalidInput(f"no mechanism fits this policy and workload: {'; '.join(reasons)}.")
@@ -87,6 +94,11 @@ def plan(
         max_per_entity=count,
         basis=_basis(best, like is not None, guessed, best_error),
     )
+
+
+def _past_its_best(errors: list[float]) -> bool:
+    """Whether wider and wider bins have made it worse three times: beyond the best width the bias only grows."""
+    return len(errors) > RISES and min(errors[-RISES:]) > WORSE * min(errors[:-RISES])
 
 
 def epsilon_for(
