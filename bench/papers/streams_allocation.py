@@ -53,11 +53,12 @@ def figure7(lengths: list[int], sequences: int) -> list[dict]:
 def ended(weights: np.ndarray, window: int, p: float, samples: int) -> dict[str, float]:
     """What each allocation makes of one sequence."""
     online = OnlineAllocator(distribution=Bernoulli(p), window=window, epsilon=1, samples=samples, length=len(weights))
+    floor = online.run(weights)
     budgets = {
         "optimum": allocate(weights, window=window, epsilon=1),
-        "topped up": TopUpAllocator(online=online).run(weights),
-        "topped up, one window": TopUpAllocator(online=online, patience=1).run(weights),
-        "online": online.run(weights),
+        "topped up": TopUpAllocator(online=online).run(weights, floor=floor),
+        "topped up, one window": TopUpAllocator(online=online, patience=1).run(weights, floor=floor),
+        "online": floor,
         "even": even(weights, window=window, epsilon=1),
     }
     return {name: float(total_error(weights, budget)) for name, budget in budgets.items()}

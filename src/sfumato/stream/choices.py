@@ -1,0 +1,231 @@
+"""How a stream divides its budget: five ways, each from public figures alone.
+
+What a step gets depends on its number, its weight and what the steps before it got. No count comes near this module:
+`Past` has no place for one. Budgets come from the allocators as doubles and are taken for exactly what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidInput
+from sfumato.stream.allocate import allocate, checked_weights
+from sfumato.stream.distributions import Distribution
+from sfumato.stream.online import OnlineAllocator
+from sfumato.stream.past import Ending, Past
+from sfumato.stream.topup import TopUpAllocator
+
+AllocationName = Literal["even", "sample", "offline", "online", "top-up"]
+
+# What is left of a window below this part of ε is left alone: a release with it would drown in its noise.
+LEAST = Fraction(1, 10**6)
+# A raise by less than this part is not made: every level is a release of its own, to be stored and sent.
+WORTH = Fraction(1, 1000)
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """The budget of a step, zero for none, and what the online algorithm would give it where that is kept."""
+
+    epsilon: Fraction
+    floor: float | None = None
+
+
+class Allocation(Protocol):
+    """A way to divide the budget. `reach` is how many past steps it looks at."""
+
+    @property
+    def reach(self) -> int:
+        """How many past steps `commit` looks at."""
+
+    def weight(self, step: int, given: float | None) -> float:
+        """The weight of a step, of which the caller may have said something."""
+
+    def commit(self, past: Past, weight: float) -> Commitment:
+        """The budget of the next step, of this weight."""
+
+
+@dataclass(frozen=True)
+class _Windowed:
+    """What all of them know."""
+
+    window: int
+    epsilon: Fraction
+
+    @property
+    def reach(self) -> int:
+        """The steps that share a window with the next one."""
+        return self.window - 1
+
+    def weight(self, step: int, given: float | None) -> float:
+        """What the caller says, 1 by default."""
+        del step
+        return 1.0 if given is None else given
+
+    def room(self, past: Past) -> Fraction:
+        """What is left of ε in the window that ends with the next step."""
+        return self.epsilon - sum(past.recent(self.window - 1), Fraction(0))
+
+
+@dataclass(frozen=True)
+class Even(_Windowed):
+    """The same for every step: ε over the steps of a window."""
+
+    def commit(self, past: Past, weight: float) -> Commitment:
+        """ε / window, or what is left where another allocation went before."""
+        budget = min(self.epsilon / self.window, self.room(past))
+        return Commitment(budget if weight > 0 and budget >= LEAST * self.epsilon / self.window else Fraction(0))
+
+
+@dataclass(frozen=True)
+class Sample(_Windowed):
+    """All of ε for one step, then nothing until that step has left the window."""
+
+    def commit(self, past: Past, weight: float) -> Commitment:
+        """ε if nothing is spent in the window, else none."""
+        return Commitment(self.epsilon if weight > 0 and self.room(past) == self.epsilon else Fraction(0))
+
+
+@dataclass(frozen=True)
+class Offline(_Windowed):
+    """The optimum when all weights are known in advance.
+
+    A step that was to be published and was not frees its budget: the steps that are left are then divided anew.
+    """
+
+    weights: tuple[float, ...]
+
+    @cached_property
+    def _planned(self) -> NDArray[np.float64]:
+        """The budget of every step, as far as it is known what is published."""
+        return allocate(self.weights, window=self.window, epsilon=self.epsilon)
+
+    def weight(self, step: int, given: float | None) -> float:
+        """What was said in advance; another one now is refused, except 0, which skips the step."""
+        if step >= len(self.weights):
+            raise InvalidInput(
+                f"time: this is step {step + 1} of the stream, and weights has {len(self.weights)}. Nothing was drawn "
+                "or recorded. Open the stream again with a weight for every step to come."
+            )
+        known = self.weights[step]
+        if given is not None and given not in (0, known):
+            raise InvalidInput(
+                f"weight={given!r} differs from weights[{step}]={known!r}, by which the budget was divided. Nothing "
+                "was drawn or recorded. Leave weight out, or use allocation='online'."
+            )
+        return known if given is None else given
+
+    def commit(self, past: Past, weight: float) -> Commitment:
+        """What the plan gives this step."""
+        if weight == 0:
+            return Commitment(Fraction(0))
+        recent = past.recent(self.window - 1)
+        start = past.step - len(recent)
+        if [float(value) for value in recent] != self._planned[start : past.step].tolist():
+            self._planned[start:] = allocate(
+                self.weights[start:], window=self.window, epsilon=self.epsilon, committed=recent
+            )
+        return Commitment(Fraction(float(self._planned[past.step])))
+
+
+@dataclass(frozen=True)
+class Online(_Windowed):
+    """What is best on average over the futures that a distribution draws."""
+
+    distribution: Distribution
+
+    @cached_property
+    def allocator(self) -> OnlineAllocator:
+        """The algorithm."""
+        return OnlineAllocator(distribution=self.distribution, window=self.window, epsilon=self.epsilon)
+
+    def commit(self, past: Past, weight: float) -> Commitment:
+        """The budget with the smallest expected error."""
+        history = Ending(past.step, past.recent(self.window - 1))
+        return Commitment(Fraction(self.allocator.step(history, weight)))
+
+
+@dataclass(frozen=True)
+class TopUp(_Windowed):
+    """Less at first, and more when it is known what the windows of a step were needed for."""
+
+    distribution: Distribution
+
+    @cached_property
+    def allocator(self) -> TopUpAllocator:
+        """The algorithm, on top of the online one."""
+        online = OnlineAllocator(distribution=self.distribution, window=self.window, epsilon=self.epsilon)
+        return TopUpAllocator(online=online)
+
+    @property
+    def reach(self) -> int:
+        """Steps wait a few windows for their raise, and their own windows begin before them."""
+        return (self.allocator.patience + 2) * self.window
+
+    def commit(self, past: Past, weight: float) -> Commitment:
+        """A part of the online budget."""
+        floor = self.allocator.online.step(Ending(past.step, past.floors), weight)
+        first = self.allocator.step(past.budgets, (*past.weights, weight), floor=(*past.floors, floor))
+        return Commitment(Fraction(first), floor)
+
+    def raises(self, past: Past, *, ended: bool) -> list[tuple[int, Fraction]]:
+        """(place in `past`, new budget) of the steps that are raised now, oldest first."""
+        if not past.budgets:
+            return []
+        raised = self.allocator.raises(past.budgets, past.weights, floor=past.floors, ended=ended)
+        budgets = [Fraction(float(value)) for value in raised]
+        return [(place, value) for place, value in enumerate(budgets) if value > (1 + WORTH) * past.budgets[place]]
+
+
+def choose(name: Any, window: int, epsilon: Fraction, weights: Any, distribution: Any) -> Allocation:
+    """The allocation of a name, or a refusal of what does not go with it."""
+    if name not in get_args(AllocationName):
+        raise InvalidInput(
+            f"allocation={name!r} is not one of {', '.join(map(repr, get_args(AllocationName)))}. Nothing was drawn or "
+            "recorded."
+        )
+    _require(name, "weights", weights is not None, name == "offline", "[1, 0, 1, …], one for every step")
+    _require(name, "distribution", distribution is not None, name in ("online", "top-up"), "sf.Bernoulli(0.5)")
+    if distribution is not None and not callable(getattr(distribution, "sample", None)):
+        raise InvalidInput(
+            f"distribution={type(distribution).__name__} is not a distribution of weights. Nothing was drawn or "
+            "recorded. Use sf.Bernoulli(0.5), sf.Periodic(…), sf.Markov(…) or sf.Empirical(…)."
+        )
+    makers: dict[str, Callable[[], Allocation]] = {
+        "even": lambda: Even(window, epsilon),
+        "sample": lambda: Sample(window, epsilon),
+        "offline": lambda: Offline(window, epsilon, _known(weights)),
+        "online": lambda: Online(window, epsilon, distribution),
+        "top-up": lambda: TopUp(window, epsilon, distribution),
+    }
+    return makers[name]()
+
+
+def _known(weights: Any) -> tuple[float, ...]:
+    known = checked_weights(weights)
+    if known.ndim != 1 or not known.any():
+        raise InvalidInput(
+            f"weights of shape {known.shape} must be one sequence in which some step weighs more than 0. Nothing was "
+            "drawn or recorded. Give the weight of every step, 0 where nothing is published."
+        )
+    return tuple(known.tolist())
+
+
+def _require(name: str, argument: str, given: bool, needed: bool, example: str) -> None:
+    if needed and not given:
+        raise InvalidInput(
+            f"allocation={name!r} needs {argument}=…. Nothing was drawn or recorded. Give {argument}={example}, or use "
+            "allocation='even'."
+        )
+    if given and not needed:
+        raise InvalidInput(
+            f"{argument} does not go with allocation={name!r}, which would not look at it. Nothing was drawn or "
+            f"recorded. Leave {argument} out, or use another allocation."
+        )

@@ -1,0 +1,105 @@
+"""What is public when a step gets its budget: the number of the step, and what the steps before it got."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import overload
+
+from sfumato.privacy.steps import Step
+
+Places = list[Step | None]
+
+_NOTE = re.compile(r"weight (\S+?)(?:, online (\S+))?")
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a step's line in the ledger says beside its budget, so that a new process can go on from there.
+
+    `weight` is how much the step matters, `floor` what the online algorithm would have given it (top-up alone).
+    """
+
+    weight: float
+    floor: float | None = None
+
+    def __str__(self) -> str:
+        return f"weight {self.weight!r}" + ("" if self.floor is None else f", online {self.floor!r}")
+
+    @classmethod
+    def of(cls, label: str) -> Note:
+        """The note in a label; a step that someone else charged weighs 1."""
+        match = _NOTE.fullmatch(label)
+        try:
+            return cls(1.0) if match is None else cls(float(match[1]), None if match[2] is None else float(match[2]))
+        except ValueError:
+            return cls(1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Past:
+    """The steps just before step number `step`, newest last; those too old to matter are left out.
+
+    Allocations see this and the weight of the step, and nothing else: never a count.
+    """
+
+    step: int
+    budgets: tuple[Fraction, ...]
+    weights: tuple[float, ...]
+    floors: tuple[float, ...]
+
+    def recent(self, steps: int) -> tuple[Fraction, ...]:
+        """The budgets of the last steps, fewer at the beginning."""
+        return self.budgets[max(len(self.budgets) - steps, 0) :]
+
+
+def past_of(entries: Sequence[Step], numbers: Sequence[int], start: int, step: int, window: int) -> tuple[Past, Places]:
+    """What is past for a step, given the ledger's entries from step `start` on and their numbers; and their places.
+
+    Steps that were never mentioned got nothing. What no raise can serve weighs nothing: skipped steps, and those that
+    another allocation published, without an online budget in their note. A gap of more than a window is cut to one:
+    nothing on one side of it shares a window with anything on the other.
+    """
+    places: Places = []
+    for before, number, entry in zip([start - 1, *numbers], [*numbers, step], [*entries, None], strict=True):
+        places += [None] * min(number - before - 1, window)
+        places += [] if entry is None else [entry]
+    notes = [None if entry is None or entry.release_id is None else Note.of(entry.label) for entry in places]
+    budgets = tuple(Fraction(0) if entry is None else Fraction(entry.epsilon) for entry in places)
+    past = Past(
+        step=step,
+        budgets=budgets,
+        weights=tuple(0.0 if note is None or note.floor is None else note.weight for note in notes),
+        floors=tuple(
+            float(budget) if note is None or note.floor is None else note.floor
+            for note, budget in zip(notes, budgets, strict=True)
+        ),
+    )
+    return past, places
+
+
+class Ending(Sequence[Fraction | float]):
+    """A sequence of which only the end is known: allocators ask how long it is and look at its last window."""
+
+    def __init__(self, length: int, end: Sequence[Fraction | float]) -> None:
+        self._length, self._end = length, end
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Fraction | float: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Fraction | float]: ...
+
+    def __getitem__(self, index: int | slice) -> Fraction | float | list[Fraction | float]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(self._length))]
+        before = self._length - len(self._end)
+        place = index + self._length if index < 0 else index
+        if not before <= place < self._length:
+            raise IndexError(index)
+        return self._end[place - before]

@@ -1,0 +1,134 @@
+"""A stream as a picture: the answer to one range over time with its intervals, and below it the budget in the window.
+
+Drawing is post-processing of releases and of public budgets, and costs no privacy. matplotlib is imported when
+something is drawn, and only its figures: nothing global is touched.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.domain import Interval
+from sfumato.errors import InvalidInput, MissingExtra
+from sfumato.files import replacing
+from sfumato.privacy.steps import Step
+from sfumato.privacy.streams import StreamAccount
+from sfumato.privacy.window import Time
+from sfumato.release import Release
+
+_FORMATS = (".png", ".svg", ".pdf")
+_INK, _SOFT, _ACCENT, _BUDGET = "#22252b", "#6b7078", "#5b2a86", "#c8873a"
+# Beyond so many steps a curve with a band is easier to read than points with whiskers.
+_MOST_POINTS = 80
+
+
+def plot(
+    account: StreamAccount,
+    series: Sequence[tuple[Time, Release]],
+    path: str | Path | None = None,
+    *,
+    where: Any = None,
+    title: str | None = None,
+    confidence: float = 0.95,
+) -> Any:
+    """Draw the releases of a stream and return the matplotlib Figure; with a path, also write it.
+
+    `where` is a range or a label, as for `release.answer`; by default it is the whole domain, or the first label.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "plot", "Drawing a stream") from error
+    suffix = None if path is None else Path(path).suffix.lower()
+    if suffix is not None and suffix not in _FORMATS:
+        raise InvalidInput(f"path={str(path)!r} must end in {', '.join(_FORMATS)}. Nothing was written.")
+    if not series:
+        raise InvalidInput(
+            f"stream '{account.name}' has no release to draw. Nothing was written. Publish a step first, or give the "
+            "outbox that its releases are in."
+        )
+    asked = _whole(series[0][1]) if where is None else where
+    figure = Figure(figsize=(10.4, 5.6), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 1))
+    _draw_series(above, series, asked, confidence)
+    _draw_budget(below, account)
+    promise = (
+        f"ε = {account.epsilon} for every window of {account.window}; policy '{account.policy.name}': "
+        f"{account.policy.describe()}"
+    )
+    figure.supxlabel("\n".join(textwrap.wrap(promise, 175)), x=0.015, ha="left", size=7.5, color=_SOFT)
+    if title:
+        above.set_title(title, loc="left", size=12, weight="bold", color=_INK, pad=10)
+    if path is not None:
+        with replacing(path) as file:
+            figure.savefig(file, format=str(suffix)[1:], dpi=160)
+    return figure
+
+
+def _whole(release: Release) -> Any:
+    """The range that holds all cells, or the first label."""
+    axes = release.domain.axes
+    if not all(isinstance(axis, Interval) for axis in axes):
+        return axes[0].labels[0]  # type: ignore[attr-defined]
+    return tuple(axis.low for axis in release.domain.intervals) + tuple(axis.high for axis in release.domain.intervals)
+
+
+def _draw_series(ax: Any, series: Sequence[tuple[Time, Release]], where: Any, confidence: float) -> None:
+    times = [time for time, _ in series]
+    answers = [release.answer(where, confidence=confidence) for _, release in series]
+    value, low, high = (np.array([float(getattr(one, name)) for one in answers]) for name in ("value", "low", "high"))
+    known = not np.isnan(low).any()
+    interval = f"{100 * confidence:g} % interval"
+    if len(series) > _MOST_POINTS:
+        if known:
+            ax.fill_between(times, low, high, color=_ACCENT, alpha=0.25, linewidth=0, label=interval)
+        ax.plot(times, value, color=_ACCENT, linewidth=0.9, label="estimate")
+    else:
+        if known:
+            ax.vlines(times, low, high, color=_ACCENT, alpha=0.45, linewidth=2.2, label=interval)
+        ax.plot(times, value, "o", color=_ACCENT, markersize=3.2, label="estimate")
+    ax.axhline(0, color=_SOFT, linewidth=0.6, zorder=1)
+    ax.set_ylabel("records" if isinstance(where, tuple) else f"records in {where}", size=9, color=_INK)
+    _quiet(ax)
+
+
+def _draw_budget(ax: Any, account: StreamAccount) -> None:
+    steps = account.entries()
+    times = [step.time for step in steps]
+    ax.vlines(times, 0, [float(step.epsilon) for step in steps], color=_BUDGET, linewidth=1.2, label="ε of a step")
+    ax.plot(times, _in_window(steps, account), color=_INK, linewidth=0.9, drawstyle="steps-post", label="in its window")
+    ax.axhline(float(account.epsilon), color=_SOFT, linewidth=0.8, linestyle="--", label="promise")
+    ax.set_ylim(0, float(account.epsilon) * 1.05)
+    ax.set_ylabel("ε", size=9, color=_INK)
+    _quiet(ax)
+
+
+def _in_window(steps: Sequence[Step], account: StreamAccount) -> list[float]:
+    """What is spent in the window that ends with each step."""
+    size: Any = account.window.size if account.window.kind == "steps" else timedelta(microseconds=account.window.size)
+    held, begin, sums = 0.0, 0, []
+    for step in steps:
+        held += float(step.epsilon)
+        while steps[begin].time <= step.time - size:
+            held -= float(steps[begin].epsilon)
+            begin += 1
+        sums.append(held)
+    return sums
+
+
+def _quiet(ax: Any) -> None:
+    """Thin, soft axes: the data speak."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set(color=_SOFT, linewidth=0.6)
+    ax.tick_params(labelsize=8, colors=_SOFT, length=2.5, width=0.6)
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, fontsize=8, frameon=False, labelcolor=_INK)

@@ -1,0 +1,281 @@
+"""A stream: releases over time, ε for every window of consecutive steps, for as long as it goes on.
+
+Promise: a change of one unit's data that is confined to one window, along an edge of the policy at every step, is
+hidden at ε by all releases of the stream together, however many there are (Fang and Chang 2014, Theorem 2).
+
+Every step goes the same way. Its budget is chosen from public figures alone (`choices`), the mechanism is the same for
+all steps and scaled to that budget, the charge is recorded in the ledger, then noise is drawn, then the release is
+stored, and only then handed out. A crash leaves one of three things behind: nothing, and the step can be published; a
+stored release, which is handed out again at no cost; or a charge without a release, whose budget is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sfumato.errors import InvalidInput
+from sfumato.exact import Number, finite_float, positive_fraction
+from sfumato.plan import Plan, plan
+from sfumato.policy import Policy
+from sfumato.privacy import Epsilon, Ledger, Vault
+from sfumato.privacy.steps import Remaining, Step
+from sfumato.privacy.window import Time, Window, ticks_of, time_at
+from sfumato.publish import publish
+from sfumato.publish.step import StreamStep
+from sfumato.release import Release
+from sfumato.stream.archive import Archive, Record, alone
+from sfumato.stream.box import Box, Folder, Sealed
+from sfumato.stream.choices import AllocationName, TopUp, choose
+from sfumato.stream.clock import Clock
+from sfumato.stream.distributions import Distribution
+from sfumato.stream.past import Note, Past, Places, past_of
+from sfumato.workload import Workload
+
+
+class Stream:
+    """Counts published step by step: `Stream(policy, workload, epsilon=1.0, window=7, ledger=ledger, name="visits")`.
+
+    `window` is a number of steps, which are then whole numbers, or a timedelta with `step`, also a timedelta: the times
+    of the steps are then datetimes, that far apart. The ledger holds all there is to know, so that a new object with
+    the same arguments goes on where the last one stopped, in this process or another.
+
+    `allocation` divides the budget: "even" (the same for every step), "sample" (one step in each window gets all),
+    "offline" (the optimum for `weights` known in advance), "online" (the best on average over a `distribution` of
+    weights to come), "top-up" (less at first, raised when it is known what the windows were needed for; needs a
+    `vault`). Weights, and whether to skip a step, must come from public figures or earlier releases, never from counts.
+
+    Releases are kept in the folder `outbox`; without one in the vault, sealed; without both in a folder beside the
+    ledger. `mechanism` and further keywords go to `sf.plan`.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        workload: Workload,
+        *,
+        epsilon: Number,
+        window: int | timedelta | Window,
+        ledger: Ledger,
+        name: str,
+        step: timedelta | None = None,
+        allocation: AllocationName = "even",
+        distribution: Distribution | None = None,
+        weights: Any = None,
+        vault: Vault | None = None,
+        max_per_entity: int | None = None,
+        outbox: str | Path | None = None,
+        mechanism: str | None = None,
+        **options: Any,
+    ) -> None:
+        _require(ledger, Ledger, "ledger", "a ledger", "sf.Ledger(path, epsilon=…)")
+        if vault is not None:
+            _require(vault, Vault, "vault", "a vault", "sf.Vault(path, key=…)")
+        self._clock = Clock.of(window, step)
+        budget = positive_fraction(epsilon, "epsilon")
+        self._allocation = choose(allocation, self._clock.steps, budget, weights, distribution)
+        share = budget / self._clock.steps
+        self._plan = plan(policy, workload, share, mechanism=mechanism, max_per_entity=max_per_entity, **options)
+        self._vault = vault
+        self._require_refinable(allocation)
+        self._account = ledger.stream(
+            name, epsilon=budget, window=self._clock.window, policy=policy, max_per_entity=max_per_entity
+        )
+        self.name = self._account.name
+        self._home = ledger.path.with_name(f"{ledger.path.name}.streams") / quote(self.name, safe="")
+        box: Box = Folder(self._home if outbox is None else Path(outbox))
+        if outbox is None and vault is not None:
+            box = Sealed(vault)
+        self._archive = Archive(self._account, box, vault)
+        self._first: Time | None = None
+
+    # ---------------------------------------------------------------- publishing
+
+    def publish(
+        self, time: Time, counts: Any = None, weight: float | None = None, *, points: Any = None
+    ) -> Release | None:
+        """Publish the data of a time, later than all before; give counts or raw points as to `plan.publish`.
+
+        `weight` says how much an error at this step matters; 0 skips it. None comes back where the step gets no budget:
+        it is then recorded as skipped. A time that was published already gives its release again, without a look at
+        the counts and at no cost.
+        """
+        given = _weight(weight)
+        with alone(self._home, self.name):
+            time = self._told(time)
+            number = self._clock.number(time, self._begin())
+            entries = self._entries(number, self._allocation.reach)
+            known = next((entry for entry in entries if entry.time == time), None)
+            if known is not None:
+                return self._archive.again(known)
+            if entries and self._clock.number(entries[-1].time, self._begin()) > number:
+                self._account.remaining(time)  # refuses a time that is past, in the ledger's own words
+            past, _ = self._past(entries, number, self._allocation.reach)
+            release = self._publish(time, counts, points, self._allocation.weight(number, given), past)
+            if isinstance(self._allocation, TopUp):
+                self._raise(self._allocation, ended=False)
+            return release
+
+    def skip(self, time: Time) -> None:
+        """Record that nothing is published for a time. A time that is never mentioned counts the same."""
+        with alone(self._home, self.name):
+            time = self._told(time)
+            known = self._account.at(time)
+            if known is not None and known.release_id is not None:
+                raise InvalidInput(
+                    f"time={time} of stream '{self.name}' was published and cannot be skipped any more. Nothing was "
+                    "recorded. Skip a later one."
+                )
+            if known is None:
+                self._account.skip(time)
+                if isinstance(self._allocation, TopUp):
+                    self._raise(self._allocation, ended=False)
+
+    def top_up(self, *, ended: bool = False) -> tuple[Release, ...]:
+        """Raise the releases whose windows have closed, and give the finer ones; `publish` does so by itself.
+
+        Each is a finer level of the same release, charged to the time of its data. With `ended` no further step will
+        come, and what is left in the last windows is spent, too.
+        """
+        if not isinstance(self._allocation, TopUp):
+            raise InvalidInput(
+                f"stream '{self.name}' does not raise past steps. Nothing was drawn or recorded. Open it with "
+                "allocation='top-up' and a vault."
+            )
+        with alone(self._home, self.name):
+            return self._raise(self._allocation, ended=ended)
+
+    # ---------------------------------------------------------------- reading
+
+    def history(self) -> tuple[Record, ...]:
+        """Every step so far, in order of time."""
+        return self._archive.records()
+
+    def release(self, time: Time) -> Release | None:
+        """The release of a time at its finest level; None where nothing was published for it."""
+        with alone(self._home, self.name):
+            step = self._account.at(self._told(time))
+            return None if step is None else self._archive.again(step)
+
+    def remaining(self, time: Time | None = None) -> Remaining:
+        """What is left in the window that ends at a time (by default after the last step), and when more comes free."""
+        return self._account.remaining(time)
+
+    def plot(self, path: str | Path | None = None, where: Any = None, **options: Any) -> Any:
+        """Draw the series of one range with its intervals, and the budget in the window. See `stream.picture.plot`."""
+        from sfumato.stream.picture import plot
+
+        with alone(self._home, self.name):
+            stored = [(step.time, self._archive.stored(step)) for step in self._account.entries()]
+        series = [(time, release) for time, release in stored if release is not None]
+        return plot(self._account, series, path, where=where, **options)
+
+    @property
+    def epsilon(self) -> Epsilon:
+        """What every window holds at most."""
+        return self._account.epsilon
+
+    @property
+    def window(self) -> Window:
+        """How long a change may last and be hidden at ε."""
+        return self._account.window
+
+    def __repr__(self) -> str:
+        return f"Stream({self.name!r}, epsilon={self.epsilon}, window={str(self.window)!r})"
+
+    # ---------------------------------------------------------------- inside
+
+    def _publish(self, time: Time, counts: Any, points: Any, weight: float, past: Past) -> Release | None:
+        chosen = self._allocation.commit(past, weight)
+        if weight == 0 or chosen.epsilon == 0:
+            self._account.skip(time)
+            return None
+        release = publish(
+            self._planned(chosen.epsilon),
+            counts,
+            points=points,
+            ledger=StreamStep(self._account, time),
+            vault=self._vault,
+            label=str(Note(weight, chosen.floor)),
+        )
+        self._archive.box.put(time, 0, release)
+        return release
+
+    def _raise(self, allocation: TopUp, *, ended: bool) -> tuple[Release, ...]:
+        last = self._account.last()
+        if last is None:
+            return ()
+        number = self._clock.number(last.time, self._begin()) + 1
+        reach = number if ended else allocation.reach
+        past, steps = self._past(self._entries(number, reach), number, reach)
+        for step in steps:
+            if step is not None:
+                self._archive.catch_up(step)
+        finer = []
+        for place, epsilon in allocation.raises(past, ended=ended):
+            step = steps[place]
+            finer.append(None if step is None else self._archive.refine(step, epsilon))
+        return tuple(release for release in finer if release is not None)
+
+    def _entries(self, number: int, reach: int) -> tuple[Step, ...]:
+        """What the ledger has of the `reach` steps before a step, and from there on."""
+        first = self._begin()
+        return () if first is None else self._account.entries(self._clock.time(max(number - reach, 0), first))
+
+    def _past(self, entries: Sequence[Step], number: int, reach: int) -> tuple[Past, Places]:
+        numbers = [self._clock.number(entry.time, self._begin()) for entry in entries]
+        return past_of(entries, numbers, max(number - reach, 0), number, self._clock.steps)
+
+    def _planned(self, epsilon: Fraction) -> Plan:
+        """The plan of every step, scaled to the budget of this one."""
+        share = epsilon / (self._plan.max_per_entity or 1)
+        mechanism = replace(self._plan.mechanism, epsilon=share)
+        return replace(self._plan, epsilon=epsilon, mechanism=mechanism, expected_error=math.nan, alternatives=())
+
+    def _told(self, time: Any) -> Time:
+        """A time as the ledger tells it: instants in UTC."""
+        told = time_at(*ticks_of(time, self.window))
+        self._clock.number(told, self._begin())
+        return told
+
+    def _begin(self) -> Time | None:
+        """The time of the first step; None before it."""
+        if self._first is None:
+            self._first = next((step.time for step in self._account.entries()), None)
+        return self._first
+
+    def _require_refinable(self, allocation: str) -> None:
+        mechanism = self._plan.mechanism
+        if self._vault is None and allocation == "top-up":
+            raise InvalidInput(
+                "allocation='top-up' needs a vault, where the noise is kept until a release is raised. Nothing was "
+                "drawn or recorded. Give vault=sf.Vault(path, key=…), or use allocation='online'."
+            )
+        if self._vault is not None and not mechanism.refinable:
+            raise InvalidInput(
+                f"mechanism={mechanism.name!r} cannot be refined later, so a vault has nothing to keep. Nothing was "
+                "drawn or recorded. Leave the vault out, or use another mechanism."
+            )
+
+
+def _weight(given: Any) -> float | None:
+    if given is None:
+        return None
+    if finite_float(given, "weight") < 0:
+        raise InvalidInput(
+            f"weight={given!r} must be at least 0. Nothing was drawn or recorded. Use 0 to skip the step."
+        )
+    return float(given)
+
+
+def _require(given: Any, kind: type, name: str, noun: str, example: str) -> None:
+    if not isinstance(given, kind):
+        raise InvalidInput(
+            f"{name}={type(given).__name__} is not {noun}. Nothing was drawn or recorded. Open one with {example}."
+        )

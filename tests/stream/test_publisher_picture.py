@@ -1,0 +1,99 @@
+"""Streams: what their notes in the ledger keep, and what their pictures show."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from publisher_case import COUNTS, budgets, ledger, stream
+
+import sfumato as sf
+from sfumato.errors import InvalidInput
+from sfumato.stream import Bernoulli, TopUpAllocator, choices
+from sfumato.stream.past import Note, Past
+from sfumato.stream.publisher import Stream
+
+
+@pytest.mark.parametrize("note", [Note(1.0), Note(0.1), Note(2.5, 0.125), Note(1e-300, 1 / 3)])
+def test_notes_survive_the_ledger(note):
+    assert Note.of(str(note)) == note
+
+
+@pytest.mark.parametrize("label", ["", "weight", "weight x", "weight 1, online y", "identity on 6 cells"])
+def test_a_label_of_another_origin_weighs_one(label):
+    assert Note.of(label) == Note(1.0)
+
+
+def test_steps_of_another_allocation_are_not_raised(tmp_path):
+    vault = sf.Vault(tmp_path / "secrets", key=tmp_path / "vault.key")
+    stream(tmp_path, vault=vault).publish(0, COUNTS)
+    series = stream(tmp_path, "top-up", vault=vault)
+    for time in range(1, 12):
+        series.publish(time, COUNTS, weight=0)
+    assert budgets(series)[0] == Fraction(1, 3)
+
+
+def test_the_top_up_allocator_needs_no_more_of_the_past_than_it_is_given():
+    """What the reach leaves out changes nothing: the raises are those on the whole history."""
+    allocation = choices.TopUp(3, Fraction(1), Bernoulli(0.5))
+    allocator: TopUpAllocator = allocation.allocator
+    rng = np.random.default_rng(5)
+    weights = (rng.random(40) < 0.6).astype(float).tolist()
+    floor = allocator.online.run(weights).tolist()
+    history: list[float] = []
+    for i in range(1, len(weights) + 1):
+        history.append(allocator.step(history, weights[:i], floor=floor[:i]))
+        whole = allocator.raises(history, weights[:i], floor=floor[:i])
+        kept = max(i - allocation.reach, 0)
+        past = Past(
+            step=i,
+            budgets=tuple(map(Fraction, history[kept:])),
+            weights=tuple(weights[kept:i]),
+            floors=tuple(floor[kept:i]),
+        )
+        raised = [Fraction(b) for b in history]
+        for place, value in allocation.raises(past, ended=False):
+            raised[kept + place] = value
+        assert [float(value) for value in raised] == pytest.approx(whole.tolist(), rel=2e-3)
+        history = whole.tolist()
+
+
+def test_a_stream_draws_its_series_and_its_budget(tmp_path):
+    series = stream(tmp_path)
+    for time in range(5):
+        series.publish(time, COUNTS)
+    path = tmp_path / "visits.png"
+    figure = series.plot(path, where=(0, 3), title="Visits")
+    assert path.read_bytes().startswith(b"\x89PNG")
+    above, below = figure.axes
+    assert above.get_title("left") == "Visits"
+    (line,) = [line for line in below.lines if line.get_label() == "in its window"]
+    assert line.get_ydata() == pytest.approx([1 / 3, 2 / 3, 1, 1, 1])
+    many = tmp_path / "many"
+    many.mkdir()
+    series = stream(many, window=1)
+    for time in range(90):
+        series.publish(time, COUNTS)
+    assert series.plot().axes[0].get_ylabel() == "records"
+
+
+def test_pictures_that_cannot_be_drawn_are_refused(tmp_path):
+    series = stream(tmp_path)
+    with pytest.raises(InvalidInput) as refused:
+        series.plot(tmp_path / "visits.png")
+    assert str(refused.value) == (
+        "stream 'visits' has no release to draw. Nothing was written. Publish a step first, or give the outbox that "
+        "its releases are in."
+    )
+    with pytest.raises(InvalidInput) as refused:
+        series.plot("visits.bmp")
+    assert str(refused.value) == "path='visits.bmp' must end in .png, .svg, .pdf. Nothing was written."
+
+
+def test_a_stream_of_categories_draws_a_label(tmp_path):
+    where = sf.Categories(["bus", "tram"])
+    series = Stream(sf.bounded(where), sf.histogram(), epsilon=1, window=2, ledger=ledger(tmp_path), name="rides")
+    series.publish(0, np.array([4, 5]))
+    assert series.plot(where="tram").axes[0].get_ylabel() == "records in tram"
+    assert series.plot().axes[0].get_ylabel() == "records in bus"
