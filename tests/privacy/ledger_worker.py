@@ -85,7 +85,7 @@ def die_at_each_statement(path: Path) -> None:
 def die_at_random(path: Path, rounds: int) -> None:
     """Fork children that charge without pause, and kill each after a random moment. Prints the acknowledgements."""
     acknowledged = 0
-    for _ in range(rounds):
+    for number in range(rounds):
         reader, writer = os.pipe()
         children = []
         for _ in range(2):
@@ -100,6 +100,8 @@ def die_at_random(path: Path, rounds: int) -> None:
                     os.write(writer, b"x")
             children.append(child)
         os.close(writer)
+        if number % 3 == 0:  # however busy the machine is, some charges are acknowledged
+            acknowledged += len(os.read(reader, 1))
         time.sleep(random.uniform(0, 0.03))
         for child in children:
             os.kill(child, signal.SIGKILL)

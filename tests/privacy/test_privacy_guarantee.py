@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
+from datetime import timedelta
 from fractions import Fraction
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from sfumato.domain import Grid, Line
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.policy import ABSENT, Policy, bounded, graph, threshold, unbounded, within
-from sfumato.privacy import SAMPLER_SLACK, Guarantee
+from sfumato.privacy import SAMPLER_SLACK, Guarantee, Window
 from sfumato.privacy.words import odds
 
 LINE = Line(0, 1, cells=21)
@@ -166,6 +167,89 @@ def test_the_line_of_a_guarantee() -> None:
     )
 
 
+# ------------------------------------------------------------------ over time
+
+
+def test_the_words_of_a_release_of_a_stream() -> None:
+    """Both promises, by hand: e^0.3 = 1.3499 and e^1, e^2, e^10 = 22026.47, all rounded up."""
+    words = Guarantee(policy=POLICY, epsilon=0.3, window=Window.of(7), window_epsilon=1).describe()
+    assert paragraph(words, "Neighbours")[1] == (
+        "Promise (ε = 0.3): whatever else somebody knows, seeing this release changes the odds they give to two "
+        "datasets that differ by one such step by at most a factor 1.35."
+    )
+    assert paragraph(words, "Over time") == [
+        "Over time (windows of 7 steps, ε = 1): this release is one of a stream, and what is said here covers all "
+        "releases of that stream together, however many there will be. A change of at most one record at a time that "
+        "is confined to 7 consecutive time steps, and is at most one step of the policy ('threshold') each time, is "
+        "hidden at ε = 1. What lasts longer is hidden less:",
+        "  7 consecutive time steps (one window): ε = 1, odds change by at most a factor 2.72",
+        "  14 consecutive time steps (two windows): ε = 2, odds change by at most a factor 7.39",
+        "  70 consecutive time steps (ten windows): ε = 10, odds change by at most a factor 22,027",
+        "  Who stays in the data for good is not hidden as a whole: the sum grows with every window.",
+        "  A change of k steps of the policy at a time is hidden at k times these figures.",
+    ]
+    assert paragraph(words, "In terms of standard") == [
+        "In terms of standard differential privacy (Lemma 1), this release alone:",
+        "  replace-one (one record moves anywhere): ε = 3 (10 steps × 0.3)",
+        "  add/remove: no guarantee, since not every record can appear or vanish along a path.",
+        "  and all releases of a window of 7 steps together:",
+        "  replace-one (one record moves anywhere): ε = 10 (10 steps × 1)",
+        "  add/remove: no guarantee, since not every record can appear or vanish along a path.",
+    ]
+    assert paragraph(words, "What is not promised")[-2:] == [
+        "  The promise over time is about this stream alone: other releases about the same people, and other streams, "
+        "add up with it.",
+        "  The noise is drawn to within 2^-100 of the exact distribution: in the usual notation there is a δ of at "
+        "most (1 + e^ε) × 2^-100, for each release of a window and each level that it is raised to. It rests on "
+        "AES-256 looking random.",
+    ]
+    assert "Several releases add up" not in words
+
+
+def test_the_words_of_a_stream_about_persons_and_clock_time() -> None:
+    window = Window.of(timedelta(hours=24))
+    kept = Guarantee(
+        policy=bounded(LINE), epsilon="1/24", unit="person", max_per_entity=3, window=window, window_epsilon=1
+    )
+    assert paragraph(kept.describe(), "Over time") == [
+        "Over time (windows of 24 hours, ε = 1): this release is one of a stream, and what is said here covers all "
+        "releases of that stream together, however many there will be. A change of one person's counted records that "
+        "is confined to less than 24 hours, and is at most one step of the policy ('bounded') for each of the at most "
+        "3 records counted at a time, is hidden at ε = 1. What lasts longer is hidden less:",
+        "  less than 24 hours (one window): ε = 1, odds change by at most a factor 2.72",
+        "  less than 2 days (two windows): ε = 2, odds change by at most a factor 7.39",
+        "  less than 10 days (ten windows): ε = 10, odds change by at most a factor 22,027",
+        "  Who stays in the data for good is not hidden as a whole: the sum grows with every window.",
+    ]
+    assert str(kept).startswith(
+        "ε = 1/24 per person, at most 3 counted of each person, of ε = 1 for every window of 24 hours; policy 'bounded'"
+    )
+
+
+@pytest.mark.parametrize("window", [Window.of(1), Window.of(7), Window.of(timedelta(hours=24))])
+@pytest.mark.parametrize("more", [{}, {"unit": "person", "max_per_entity": 2}, {"private": False}])
+def test_a_guarantee_over_time_survives_a_file(window: Window, more: dict[str, object]) -> None:
+    kept = Guarantee(policy=POLICY, epsilon="1/3", window=window, window_epsilon="2/3", **more)  # type: ignore[arg-type]
+    again = Guarantee.from_dict(json.loads(json.dumps(kept.to_dict())))
+    assert again == kept
+    assert (again.window, again.window_epsilon, again.describe()) == (window, Fraction(2, 3), kept.describe())
+    assert kept.to_dict()["window"] == {"kind": window.kind, "size": window.size}
+
+
+def test_a_guarantee_without_a_window_is_written_and_read_as_ever() -> None:
+    data = Guarantee(policy=POLICY, epsilon="1/3").to_dict()
+    assert sorted(data) == ["epsilon", "max_per_entity", "policy", "private", "slack", "unit", "window"]
+    assert data["window"] is None
+    assert Guarantee.from_dict(data).window_epsilon is None
+
+
+def test_a_release_of_a_stream_is_raised_up_to_what_its_window_holds() -> None:
+    kept = Guarantee(policy=POLICY, epsilon=0.3, window=Window.of(7), window_epsilon=1)
+    assert replace(kept, epsilon=1).window_epsilon == 1
+    with pytest.raises(InvalidInput, match=r"^epsilon=1\.1 is more than the 1 that a whole window may spend"):
+        replace(kept, epsilon=1.1)
+
+
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=50))
 def test_odds_are_rounded_to_the_safe_side(epsilon: Fraction) -> None:
     words = odds(epsilon)
@@ -218,7 +302,29 @@ def test_a_guarantee_survives_a_file(policy: Policy, more: dict[str, object]) ->
         ),
         ({"max_per_entity": 0}, "max_per_entity=0 must be a whole number of at least 1."),
         ({"slack": 1}, "slack=1 must be at least 0 and below 1: it is a probability."),
-        ({"window": 7}, "window=7 must be None: this guarantee is about a single release."),
+        (
+            {"window": 7, "window_epsilon": 1},
+            "window=7 is not a window. Use one, such as Window.of(7), together with window_epsilon; or neither, for a "
+            "release that stands alone.",
+        ),
+        (
+            {"window_epsilon": 1},
+            "window=None is not a window. Use one, such as Window.of(7), together with window_epsilon; or neither, for "
+            "a release that stands alone.",
+        ),
+        (
+            {"window": Window.of(7)},
+            "window_epsilon is missing: it is what every window of 7 steps spends at most. Pass the epsilon of the "
+            "stream.",
+        ),
+        (
+            {"window": Window.of(7), "window_epsilon": 0},
+            "window_epsilon=0 must be greater than zero. Nothing was drawn or recorded.",
+        ),
+        (
+            {"window": Window.of(7), "window_epsilon": 0.5},
+            "epsilon=1 is more than the 0.5 that a whole window may spend (window_epsilon).",
+        ),
         ({"private": "yes"}, "private='yes' must be True or False."),
     ],
 )
@@ -238,11 +344,28 @@ END = " The file is damaged or from a newer sfumato."
         (lambda d: d | {"delta": 0}, f"it does not have exactly the fields {FIELDS}."),
         (lambda d: {k: v for k, v in d.items() if k != "slack"}, f"it does not have exactly the fields {FIELDS}."),
         (lambda _: ["epsilon"], f"it does not have exactly the fields {FIELDS}."),
-        (lambda d: d | {"epsilon": 1.5}, "epsilon and slack must be fractions written as text."),
+        (lambda d: d | {"epsilon": 1.5}, "every epsilon and slack must be fractions written as text."),
         (lambda d: d | {"epsilon": "-1/2"}, "epsilon='-1/2' must be greater than zero. Nothing was drawn or recorded."),
         (lambda d: d | {"policy": "bounded"}, "its policy is no description."),
         (lambda d: d | {"private": 1}, "private=1 must be True or False."),
-        (lambda d: d | {"window": 3}, "window=3 must be None: this guarantee is about a single release."),
+        (lambda d: d | {"window_epsilon": None}, f"it does not have exactly the fields {FIELDS}."),
+        (lambda d: d | {"window": 3}, f"it does not have exactly the fields {FIELDS}, window_epsilon."),
+        (
+            lambda d: d | {"window": 3, "window_epsilon": "1/1"},
+            "window: it does not have exactly the fields kind, size.",
+        ),
+        (
+            lambda d: d | {"window": {"kind": "moons", "size": 1}, "window_epsilon": "1/1"},
+            "kind='moons' is not a kind of window. Use 'steps' or 'time'.",
+        ),
+        (
+            lambda d: d | {"window": {"kind": "steps", "size": 1.5}, "window_epsilon": "1/1"},
+            "window=1.5 must be a whole number of at least 1.",
+        ),
+        (
+            lambda d: d | {"window": {"kind": "steps", "size": 7}, "window_epsilon": 1},
+            "every epsilon and slack must be fractions written as text.",
+        ),
     ],
 )
 def test_a_damaged_guarantee_is_refused(damage: Callable[[object], dict[str, object]], why: str) -> None:

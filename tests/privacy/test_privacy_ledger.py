@@ -365,13 +365,13 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
     connection = sqlite3.connect(path)
     columns = {
         table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-        for table in ("account", "entry", "level")
+        for table in ("account", "entry", "level", "stream", "step")
     }
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     (spent,) = connection.execute("SELECT spent FROM account").fetchone()
     (spec,) = connection.execute("SELECT policy FROM account").fetchone()
     connection.close()
-    assert tables == {"account", "entry", "level", "sqlite_sequence"}
+    assert tables == {*columns, "sqlite_sequence"}
     terms = ["policy", "fingerprint", "unit", "max_per_entity"]
     assert columns["account"] == ["id", "dataset", "total", "spent", *terms, "opened"]
     assert columns["entry"] == [
@@ -379,6 +379,11 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
         *(*terms, "epsilon", "rate", "cost"),
     ]
     assert columns["level"] == ["account", "release_id", "level", "epsilon", "charge", "entry"]
+    assert columns["stream"] == [
+        *("id", "account", "name", "epsilon", "window_kind", "window_size"),
+        *(*terms, "clock", "opened"),
+    ]
+    assert columns["step"] == ["stream", "time", "level", "epsilon", "label", "release_id", "recorded"]
     assert spent == "1/10"
     assert json.loads(spec) == POLICY.spec()
 

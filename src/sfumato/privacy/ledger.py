@@ -19,18 +19,21 @@ from __future__ import annotations
 import os
 import sqlite3
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, PolicyMismatch
 from sfumato.exact import Number, positive_fraction, text
 from sfumato.policy import Policy
-from sfumato.privacy import levels, rows
+from sfumato.privacy import checks, levels, rows
 from sfumato.privacy.account import Account, Entry, Receipt
 from sfumato.privacy.budget import Epsilon, at_most
 from sfumato.privacy.cost import cost_rate
 from sfumato.privacy.store import Store
+from sfumato.privacy.streams import StreamAccount
 from sfumato.privacy.unit import Unit, account_unit_of, unit_of
+from sfumato.privacy.window import Window
 
 
 class Ledger:
@@ -53,12 +56,12 @@ class Ledger:
         timeout: float = 30.0,
     ) -> None:
         self.path = _file_path(path)
-        self.dataset = _words(dataset, "dataset")
+        self.dataset = checks.words(dataset, "dataset")
         self._store = Store(self.path, timeout=timeout)
         total = None if epsilon is None else Epsilon(positive_fraction(epsilon, "epsilon"))
         account_unit = account_unit_of(unit, max_per_entity)
         if policy is not None:
-            _require_policy(policy)
+            checks.require_policy(policy)
         if total is None and not self._store.exists():
             raise self._needs_epsilon()
         self._store.create_if_missing()
@@ -105,15 +108,10 @@ class Ledger:
         except that a failing disk may keep a charge it reported as failed.
         """
         asked = Epsilon(positive_fraction(epsilon, "epsilon"))
-        _require_policy(policy)
+        checks.require_policy(policy)
         release_unit = unit_of(unit, max_per_entity)
-        label, release_id = _words(label, "label"), _words(release_id, "release_id")
-        if private is not True:
-            raise InvalidInput(
-                "A release made with seeded randomness is not private and cannot be charged to a "
-                "ledger. Nothing was drawn or recorded. Publish it without a ledger, or use the default "
-                "randomness."
-            )
+        label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
+        checks.require_private(private)
         while True:
             # Exchange rates can take a while on large domains, so they are worked out before the file is
             # locked ...
@@ -152,7 +150,7 @@ class Ledger:
         does, and nothing is recorded then.
         """
         asked = Epsilon(positive_fraction(epsilon, "epsilon"))
-        label, release_id = _words(label, "label"), _words(release_id, "release_id")
+        label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
         with self._store.write() as connection:
             account, standing = self._standing(connection, release_id)
             entry = standing.raised(level, asked, label=label, time=rows.now())
@@ -167,7 +165,7 @@ class Ledger:
         """What `raise_level` would take for the next level, or its refusal. Records nothing and reserves nothing."""
         asked = Epsilon(positive_fraction(epsilon, "epsilon"))
         with self._store.read() as connection:
-            account, standing = self._standing(connection, _words(release_id, "release_id"))
+            account, standing = self._standing(connection, checks.words(release_id, "release_id"))
         cost = standing.raised(standing.level + 1, asked, label="quote", time=rows.now()).cost
         if cost > account.remaining:
             raise standing.exceeded(asked, cost, account, self._where)
@@ -178,7 +176,7 @@ class Ledger:
     ) -> Epsilon:
         """What `charge` would take for such a release. Records nothing and reserves nothing."""
         asked = positive_fraction(epsilon, "epsilon")
-        _require_policy(policy)
+        checks.require_policy(policy)
         release_unit = unit_of(unit, max_per_entity)
         terms = self._with_terms(self._account(), policy, release_unit, first_release=True)
         return Epsilon(asked * self._rate(terms, policy, release_unit))
@@ -196,6 +194,33 @@ class Ledger:
                 )
             rows.update_account(connection, replace(account, total=total))
             rows.insert_entry(connection, self.dataset, Entry.of_total("raise", total, rows.now()), None)
+
+    def stream(
+        self,
+        name: str,
+        *,
+        epsilon: Number | None = None,
+        window: int | timedelta | Window | None = None,
+        policy: Policy | None = None,
+        unit: str | None = None,
+        max_per_entity: int | None = None,
+    ) -> StreamAccount:
+        """The account of a stream: releases over time, with ε for every window instead of a total that runs out.
+
+        A new stream needs `epsilon`, `window` (so many steps, or a timedelta) and `policy`; its unit is the record,
+        or the person when `max_per_entity` is given. Of one that exists, whatever is given must agree with it. What
+        is charged to a stream does not count towards the ledger's own total, and adds to its promise where both are
+        about the same people.
+        """
+        return StreamAccount(
+            self._store,
+            self.dataset,
+            checks.words(name, "name"),
+            epsilon=epsilon,
+            window=window,
+            policy=policy,
+            unit=account_unit_of(unit, max_per_entity),
+        )
 
     # ---------------------------------------------------------------- reading
 
@@ -227,7 +252,7 @@ class Ledger:
     def level(self, release_id: str) -> tuple[int, Epsilon] | None:
         """(level, ε) at which a release stands, (0, ε) when it was never refined; None when it was never charged."""
         with self._store.read() as connection:
-            standing = levels.find(connection, self.dataset, _words(release_id, "release_id"))
+            standing = levels.find(connection, self.dataset, checks.words(release_id, "release_id"))
         return None if standing is None else (standing.level, standing.epsilon)
 
     def history(self) -> tuple[Entry, ...]:
@@ -339,17 +364,3 @@ def _file_path(path: str | os.PathLike[str]) -> Path:
             "such as 'budget.db'."
         )
     return Path(name).absolute()
-
-
-def _require_policy(policy: object) -> None:
-    if not isinstance(policy, Policy):
-        raise InvalidInput(
-            f"policy={type(policy).__name__} is not a policy. Nothing was drawn or recorded. Build one, such as "
-            "sf.within(grid, delta=0.01)."
-        )
-
-
-def _words(value: object, name: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidInput(f"{name}={value!r} must be a non-empty string. Nothing was drawn or recorded.")
-    return value

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
@@ -152,8 +153,8 @@ def _account(row: _AccountRow) -> Account:
     try:
         return Account(
             dataset=dataset,
-            total=_amount(total),
-            spent=_amount(spent),
+            total=read_amount(total),
+            spent=read_amount(spent),
             policy_spec=policy,
             fingerprint=fingerprint,
             unit=_unit(unit, most),
@@ -173,9 +174,9 @@ def _entry(row: _EntryRow) -> Entry:
             release_id=release_id,
             policy=policy,
             unit=_unit(unit, most),
-            epsilon=_amount(epsilon),
+            epsilon=read_amount(epsilon),
             rate=int(rate),
-            cost=_amount(cost),
+            cost=read_amount(cost),
         )
     except (TypeError, ValueError, ZeroDivisionError) as error:
         raise damaged("an entry of its history cannot be read") from error
@@ -185,7 +186,9 @@ def _unit(name: str | None, max_per_entity: int | None) -> Unit | None:
     return None if name is None else unit_of(name, max_per_entity)
 
 
-def _amount(text: str) -> Epsilon:
+@lru_cache(maxsize=1024)  # the steps of a stream spend the same few amounts over and over
+def read_amount(text: str) -> Epsilon:
+    """An amount as it is kept; raises ValueError or ZeroDivisionError for what is none."""
     amount = Epsilon(text)
     if amount < 0:
         raise ValueError("a negative amount")

@@ -5,13 +5,14 @@ transaction and compared when the ledger is opened, so a file that was edited or
 Entries are never changed or deleted. Amounts are exact fractions as text, 'p/q'. No column holds anything
 computed from private data: no counts, no totals, no digests.
 
-Later versions add tables (steps of streams) and raise `SCHEMA_VERSION`; the meaning of what is here does not
-change, so an older file only lacks tables, and gets them with the first transaction that writes to it.
+Later versions add tables and raise `SCHEMA_VERSION`; the meaning of what is here does not change, so an older
+file only lacks tables, and gets them with the first transaction that writes to it.
 
 | version | added |
 | --- | --- |
 | 1 | accounts and their entries |
 | 2 | levels: how far a release was refined |
+| 3 | streams and their steps |
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sqlite3
 from sfumato.errors import LedgerError
 
 APPLICATION_ID = 0x5366756D  # "Sfum"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _FIRST = (
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -93,7 +94,59 @@ _LEVELS = (
     """,
 )
 
-_ADDED = {1: _FIRST, 2: _LEVELS}
+_STREAMS = (
+    """
+    CREATE TABLE stream (
+        id             INTEGER PRIMARY KEY,
+        account        INTEGER NOT NULL REFERENCES account (id),
+        name           TEXT NOT NULL,
+        epsilon        TEXT NOT NULL,       -- of every window
+        window_kind    TEXT NOT NULL CHECK (window_kind IN ('steps', 'time')),
+        window_size    INTEGER NOT NULL CHECK (window_size >= 1),   -- steps, or microseconds
+        policy         TEXT NOT NULL,       -- canonical JSON of its spec
+        fingerprint    TEXT NOT NULL,
+        unit           TEXT NOT NULL CHECK (unit IN ('record', 'person')),
+        max_per_entity INTEGER CHECK (max_per_entity >= 1),
+        clock          TEXT CHECK (clock IN ('steps', 'wall', 'utc')),   -- NULL until the first step sets it
+        opened         TEXT NOT NULL,       -- UTC, ISO 8601
+        UNIQUE (account, name)
+    )
+    """,
+    # Kept in the order of the key: a window is one stretch of the table, and needs no further index.
+    """
+    CREATE TABLE step (
+        stream     INTEGER NOT NULL REFERENCES stream (id),
+        time       INTEGER NOT NULL,                      -- of the data: its step, or microseconds since 1970
+        level      INTEGER NOT NULL CHECK (level >= 0),   -- level 0 is the step's own charge
+        epsilon    TEXT NOT NULL,                         -- of the release at this level; 0/1 for a step skipped
+        label      TEXT NOT NULL,
+        release_id TEXT,
+        recorded   TEXT NOT NULL,                         -- UTC, ISO 8601
+        PRIMARY KEY (stream, time, level)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TRIGGER stream_never_changes BEFORE UPDATE ON stream
+    WHEN OLD.clock IS NOT NULL OR (OLD.id, OLD.account, OLD.name, OLD.epsilon, OLD.window_kind, OLD.window_size,
+        OLD.policy, OLD.fingerprint, OLD.unit, OLD.max_per_entity) IS NOT (NEW.id, NEW.account, NEW.name, NEW.epsilon,
+        NEW.window_kind, NEW.window_size, NEW.policy, NEW.fingerprint, NEW.unit, NEW.max_per_entity)
+    BEGIN SELECT RAISE(ABORT, 'streams of a ledger are never changed'); END
+    """,
+    """
+    CREATE TRIGGER stream_never_goes BEFORE DELETE ON stream
+    BEGIN SELECT RAISE(ABORT, 'streams of a ledger are never deleted'); END
+    """,
+    """
+    CREATE TRIGGER step_never_changes BEFORE UPDATE ON step
+    BEGIN SELECT RAISE(ABORT, 'steps of a ledger are never changed'); END
+    """,
+    """
+    CREATE TRIGGER step_never_goes BEFORE DELETE ON step
+    BEGIN SELECT RAISE(ABORT, 'steps of a ledger are never deleted'); END
+    """,
+)
+
+_ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS}
 
 
 def bring_up_to_date(connection: sqlite3.Connection) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -57,7 +58,10 @@ class StepReceipt:
 
 def room(spent: Spent, epsilon: Fraction) -> Epsilon:
     """What is left of ε in a window that has spent this."""
-    return Epsilon(epsilon - sum((amount for _, amount in spent), Fraction(0)))
+    numerators: Counter[int] = Counter()  # by denominator: long windows hold many steps of few kinds
+    for _, amount in spent:
+        numerators[amount.denominator] += amount.numerator
+    return Epsilon(epsilon - sum((Fraction(n, d) for d, n in numerators.items()), Fraction(0)))
 
 
 def frees(spent: Spent, window: Window, epsilon: Fraction) -> Iterator[tuple[int, Epsilon]]:

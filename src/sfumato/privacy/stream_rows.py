@@ -20,7 +20,7 @@ STREAM = (
     "SELECT id, epsilon, window_kind, window_size, fingerprint, unit, max_per_entity, clock FROM stream "
     "WHERE account = (SELECT id FROM account WHERE dataset = ?) AND name = ?"
 )
-LAST = "SELECT max(time) FROM step WHERE stream = ?"
+LAST = "SELECT time FROM step WHERE stream = ? ORDER BY time DESC LIMIT 1"
 # Every level of a step is a row, and the last one is what the step has spent.
 SPENT = "SELECT time, epsilon FROM step WHERE stream = ? AND time BETWEEN ? AND ? ORDER BY time, level"
 STEPS = (
@@ -57,7 +57,7 @@ def find(connection: sqlite3.Connection, dataset: str, name: str) -> Found | Non
     row, epsilon, kind, size, fingerprint, unit, most, clock = found
     try:
         terms = Terms(
-            epsilon=_amount(epsilon),
+            epsilon=rows.read_amount(epsilon),
             window=Window(cast(WindowKind, kind), size),
             fingerprint=fingerprint,
             unit=unit_of(unit, most),
@@ -108,14 +108,15 @@ def set_clock(connection: sqlite3.Connection, row: int, clock: Clock) -> None:
 
 def last_tick(connection: sqlite3.Connection, row: int) -> int | None:
     """The tick of the latest step, or None before the first."""
-    return cast("int | None", connection.execute(LAST, (row,)).fetchone()[0])
+    last = connection.execute(LAST, (row,)).fetchone()
+    return None if last is None else cast(int, last[0])
 
 
 def spent_between(connection: sqlite3.Connection, row: int, first: int, last: int) -> list[tuple[int, Epsilon]]:
     """(tick, ε) of the steps from one tick to another, both included."""
     latest: dict[int, str] = dict(connection.execute(SPENT, (row, first, last)))
     try:
-        return [(tick, _amount(epsilon)) for tick, epsilon in latest.items()]
+        return [(tick, rows.read_amount(epsilon)) for tick, epsilon in latest.items()]
     except (TypeError, ValueError, ZeroDivisionError) as error:
         raise rows.damaged("a step of a stream cannot be read") from error
 
@@ -130,7 +131,7 @@ def steps_between(connection: sqlite3.Connection, row: int, clock: Clock, first:
         elif before is not None:
             yield before[1]
         try:
-            time, amount = time_at(tick, clock), _amount(epsilon)
+            time, amount = time_at(tick, clock), rows.read_amount(epsilon)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
             raise rows.damaged("a step of a stream cannot be read") from error
         if level != expected or (level and before is not None and amount <= before[1].epsilon):
@@ -159,10 +160,3 @@ def insert_step(connection: sqlite3.Connection, row: int, tick: int, step: Step)
             rows.now().isoformat(),
         ),
     )
-
-
-def _amount(text: str) -> Epsilon:
-    amount = Epsilon(text)
-    if amount < 0:
-        raise ValueError("a negative amount")
-    return amount

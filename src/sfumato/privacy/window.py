@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from numbers import Integral
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
@@ -91,6 +91,13 @@ class Window:
             if span % (unit // _TICK) == 0 and span >= least // _TICK
         )
 
+    def span(self, windows: int = 1) -> str:
+        """The stretches of time that so many windows cover: '7 consecutive time steps', 'less than 24 hours'."""
+        if self.kind == "time":
+            return f"less than {self.said(windows)}"
+        number = self.size * windows
+        return "a single time step" if number == 1 else f"{number} consecutive time steps"
+
     def __str__(self) -> str:
         return self.said()
 
@@ -109,13 +116,13 @@ class Window:
 def ticks_of(time: object, window: Window) -> tuple[int, Clock]:
     """(tick, clock) of a time in a stream with this window; what cannot be told exactly is refused."""
     if window.kind == "steps":
-        if isinstance(time, Integral) and not isinstance(time, bool) and abs(time) <= MOST_TICKS:
+        if isinstance(time, Integral) and not isinstance(time, bool) and abs(int(time)) <= MOST_TICKS:
             return int(time), "steps"
         allowed = "a whole number: the window is counted in steps"
     else:
         if isinstance(time, datetime):
-            clock: Clock = "wall" if time.utcoffset() is None else "utc"
             try:
+                clock: Clock = "wall" if time.utcoffset() is None else "utc"
                 tick, rest = divmod(time - _EPOCH[clock], _TICK)
                 if not rest:
                     time_at(int(tick), clock)
@@ -128,7 +135,7 @@ def ticks_of(time: object, window: Window) -> tuple[int, Clock]:
 
 def time_at(tick: int, clock: Clock) -> Time:
     """The time that has this tick; instants come back in UTC. Raises OverflowError outside the calendar."""
-    return tick if clock == "steps" else cast(datetime, _EPOCH[clock] + tick * _TICK)
+    return tick if clock == "steps" else _EPOCH[clock] + tick * _TICK
 
 
 def time_said(tick: int, clock: Clock) -> str:

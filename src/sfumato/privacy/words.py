@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sfumato.exact import text
 from sfumato.policy import Policy, steps_within
 from sfumato.policy.within import length
+from sfumato.privacy.budget import Epsilon
 from sfumato.privacy.unit import unit_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ def one_line(guarantee: Guarantee) -> str:
     """The promise on one line."""
     unit = unit_of(guarantee.unit, guarantee.max_per_entity)
     policy = guarantee.policy
-    promise = f"ε = {guarantee.epsilon} per {unit}; policy '{policy.name}': {policy.describe()}"
+    promise = f"ε = {guarantee.epsilon} per {unit}"
+    if guarantee.window is not None:
+        promise += f", of ε = {guarantee.window_epsilon} for every window of {guarantee.window}"
+    promise += f"; policy '{policy.name}': {policy.describe()}"
     return promise if guarantee.private else f"NOT PRIVATE (seeded randomness). Would be: {promise}"
 
 
@@ -34,6 +38,7 @@ def describe(guarantee: Guarantee) -> str:
     parts = [
         _promise(guarantee),
         _steps(guarantee),
+        *_over_time(guarantee),
         _unit(guarantee),
         _standard(guarantee),
         _limits(guarantee),
@@ -96,6 +101,31 @@ def _distances(policy: Policy) -> Iterator[tuple[str, int]]:
             yield f"a move of less than {length(multiple * delta, metric)}", steps
 
 
+def _over_time(guarantee: Guarantee) -> Iterator[str]:
+    """The promise of the stream that a release belongs to, and how it fades with the length of a stay (Theorem 2)."""
+    window, epsilon, policy = guarantee.window, guarantee.window_epsilon, guarantee.policy
+    if window is None or epsilon is None:
+        return
+    if guarantee.unit == "person":
+        change = "A change of one person's counted records"
+        each = f"for each of the at most {_count(guarantee.max_per_entity or 1, 'record')} counted at a time"
+    else:
+        change, each = "A change of at most one record at a time", "each time"
+    lines = [
+        f"Over time (windows of {window}, ε = {epsilon}): this release is one of a stream, and what is said here "
+        f"covers all releases of that stream together, however many there will be. {change} that is confined to "
+        f"{window.span()}, and is at most one step of the policy ('{policy.name}') {each}, is hidden at ε = {epsilon}. "
+        "What lasts longer is hidden less:"
+    ]
+    for windows, name in ((1, "one window"), (2, "two windows"), (10, "ten windows")):
+        whole = Epsilon(epsilon * windows)
+        lines.append(f"  {window.span(windows)} ({name}): ε = {whole}, odds change by at most {odds(whole)}")
+    lines.append("  Who stays in the data for good is not hidden as a whole: the sum grows with every window.")
+    if policy.diameter > 1:
+        lines.append("  A change of k steps of the policy at a time is hidden at k times these figures.")
+    yield "\n".join(lines)
+
+
 def _unit(guarantee: Guarantee) -> str:
     most = guarantee.max_per_entity
     if guarantee.unit == "person":
@@ -124,7 +154,7 @@ def _unit(guarantee: Guarantee) -> str:
     )
     if not guarantee.policy.total_is_public:
         apart = guarantee.policy.diameter
-        price = "not hidden" if math.isinf(apart) else f"hidden at {_multiple(guarantee, max(apart, 1))}"
+        price = "not hidden" if math.isinf(apart) else f"hidden at {_multiple(guarantee.epsilon, max(apart, 1))}"
         words += (
             " A record that comes or goes may change which other record of the same person is counted, wherever that "
             f"lies: where a person has more records than are counted, such a change is {price}."
@@ -133,18 +163,30 @@ def _unit(guarantee: Guarantee) -> str:
 
 
 def _standard(guarantee: Guarantee) -> str:
-    policy, unit = guarantee.policy, guarantee.unit
-    whose = "one record" if unit == "record" else "each counted record of one person"
-    lines = ["In terms of standard differential privacy (Lemma 1):"]
+    title = "In terms of standard differential privacy (Lemma 1)"
+    if guarantee.window is None or guarantee.window_epsilon is None:
+        return "\n".join([f"{title}:", *_lemma(guarantee, guarantee.epsilon)])
+    return "\n".join(
+        [
+            f"{title}, this release alone:",
+            *_lemma(guarantee, guarantee.epsilon),
+            f"  and all releases of a window of {guarantee.window} together:",
+            *_lemma(guarantee, guarantee.window_epsilon),
+        ]
+    )
+
+
+def _lemma(guarantee: Guarantee, epsilon: Fraction) -> Iterator[str]:
+    policy = guarantee.policy
+    whose = "one record" if guarantee.unit == "record" else "each counted record of one person"
     if math.isinf(policy.diameter):
-        lines.append("  replace-one: no guarantee, since some cells are joined by no path.")
+        yield "  replace-one: no guarantee, since some cells are joined by no path."
     else:
-        lines.append(f"  replace-one ({whose} moves anywhere): {_multiple(guarantee, policy.diameter)}")
+        yield f"  replace-one ({whose} moves anywhere): {_multiple(epsilon, policy.diameter)}"
     if math.isinf(policy.eccentricity):
-        lines.append("  add/remove: no guarantee, since not every record can appear or vanish along a path.")
+        yield "  add/remove: no guarantee, since not every record can appear or vanish along a path."
     else:
-        lines.append(f"  add/remove ({whose} comes or goes): {_multiple(guarantee, policy.eccentricity)}")
-    return "\n".join(lines)
+        yield f"  add/remove ({whose} comes or goes): {_multiple(epsilon, policy.eccentricity)}"
 
 
 def _limits(guarantee: Guarantee) -> str:
@@ -172,15 +214,20 @@ def _limits(guarantee: Guarantee) -> str:
         "  Records that depend on each other (the same person under two names, a family that travels "
         "together) can betray each other: the promise is about one unit's own change.",
         "  What the data show about everybody stays visible; that is what they are published for.",
-        "  Several releases add up: two at ε are together one at 2ε. A ledger keeps the sum and its limit.",
+        "  Several releases add up: two at ε are together one at 2ε. A ledger keeps the sum and its limit."
+        if guarantee.window is None
+        else "  The promise over time is about this stream alone: other releases about the same people, and other "
+        "streams, add up with it.",
         f"  The noise is drawn to within {_power(guarantee.slack)} of the exact distribution: in the usual notation "
-        f"there is a δ of at most (1 + e^ε) × {_power(guarantee.slack)}. It rests on AES-256 looking random.",
+        f"there is a δ of at most (1 + e^ε) × {_power(guarantee.slack)}"
+        + (". " if guarantee.window is None else ", for each release of a window and each level that it is raised to. ")
+        + "It rests on AES-256 looking random.",
     ]
     return "\n".join(lines)
 
 
-def _multiple(guarantee: Guarantee, steps: float) -> str:
-    return f"ε = {text(guarantee.at(int(steps)))} ({_count(steps, 'step')} × {guarantee.epsilon})"
+def _multiple(epsilon: Fraction, steps: float) -> str:
+    return f"ε = {text(epsilon * int(steps))} ({_count(steps, 'step')} × {text(epsilon)})"
 
 
 def _count(number: float, noun: str) -> str:

@@ -26,6 +26,7 @@ from sfumato.noise import SystemSource
 from sfumato.noise.gradual import Refinable
 from sfumato.privacy import Epsilon, Ledger, Vault
 from sfumato.privacy.state import State
+from sfumato.publish.step import StreamStep
 from sfumato.release import Release
 from sfumato.release.files import digest, from_bytes, to_bytes
 
@@ -51,7 +52,12 @@ def store(vault: Vault, release: Release, blocks: tuple[Refinable, ...], *, char
 
 
 def refine(
-    release: Release, epsilon: Number, *, vault: Vault, ledger: Ledger | None = None, label: str | None = None
+    release: Release,
+    epsilon: Number,
+    *,
+    vault: Vault,
+    ledger: Ledger | StreamStep | None = None,
+    label: str | None = None,
 ) -> Release:
     """The same release at a larger ε.
 
@@ -70,8 +76,8 @@ def refine(
         counted = None if ledger is None else ledger.level(release.id)
         if ledger is not None and counted is None:
             raise InvalidInput(
-                f"release '{release.id}' was not charged to account '{ledger.dataset}' of '{ledger.path}'. Nothing was "
-                "drawn or recorded. Give the ledger that it was charged to."
+                f"release '{release.id}' was not charged to {_where(ledger)}. Nothing was drawn or recorded. Give the "
+                "ledger that it was charged to."
             )
         _finish(vault, release.id, counted)
         state = vault.read(release.id, at_least=0 if counted is None else counted[0])
@@ -176,7 +182,7 @@ def _refinable(release: Any, vault: Any, ledger: Any) -> AdditiveMechanism:
     if not isinstance(release, Release):
         raise InvalidInput(f"release={type(release).__name__} is not a release.")
     _require_vault(vault)
-    if ledger is not None and not isinstance(ledger, Ledger):
+    if ledger is not None and not isinstance(ledger, (Ledger, StreamStep)):
         raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…).")
     mechanism = release.mechanism
     if not isinstance(mechanism, AdditiveMechanism):
@@ -190,6 +196,10 @@ def _refinable(release: Any, vault: Any, ledger: Any) -> AdditiveMechanism:
             "with vault=… to be able to refine later."
         )
     return mechanism
+
+
+def _where(ledger: Ledger | StreamStep) -> str:
+    return f"account '{ledger.dataset}' of '{ledger.path}'" if isinstance(ledger, Ledger) else str(ledger)
 
 
 def _require_vault(vault: Any) -> None:

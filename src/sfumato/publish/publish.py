@@ -19,6 +19,7 @@ from sfumato.noise.source import require
 from sfumato.plan import Plan
 from sfumato.privacy import Ledger, Vault
 from sfumato.publish.levels import require_vault, store
+from sfumato.publish.step import StreamStep
 from sfumato.release import Release
 
 # Beyond this a total is no longer exact in double precision, and no set of records is as large.
@@ -30,7 +31,7 @@ def publish(
     counts: Any = None,
     *,
     points: Any = None,
-    ledger: Ledger | None = None,
+    ledger: Ledger | StreamStep | None = None,
     vault: Vault | None = None,
     label: str | None = None,
     source: Source | None = None,
@@ -39,9 +40,9 @@ def publish(
 
     `counts` come from `sf.count`, or are an integer array in the domain's shape. A plan that speaks of a person takes
     only counts whose contributions were bounded. With a ledger the release is charged first; `label` is kept there in
-    plain text. With a vault the noise is kept there, encrypted, before the release is handed out, and the release can
-    be refined later. `source` is for tests and papers: a seeded one makes a release that says it is not private, and
-    neither ledger nor vault takes it.
+    plain text. A step of a stream's account takes the place of a ledger in `sfumato.stream`. With a vault the noise is
+    kept there, encrypted, before the release is handed out, and the release can be refined later. `source` is for tests
+    and papers: a seeded one makes a release that says it is not private, and neither ledger nor vault takes it.
     """
     values, bound = _private_counts(plan, counts, points)
     randomness = SystemSource() if source is None else require(source)
@@ -55,7 +56,7 @@ def publish(
     if vault is not None:
         require_vault(vault, mechanism, private)
     if ledger is not None:
-        if not isinstance(ledger, Ledger):
+        if not isinstance(ledger, (Ledger, StreamStep)):
             raise InvalidInput(
                 f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…)."
             )
@@ -65,6 +66,8 @@ def publish(
                 "counts made with outside='drop' can only be charged to an account of the same policy. "
                 "Nothing was drawn or recorded. Count with outside='clamp', or use another account."
             )
+        if isinstance(ledger, StreamStep):
+            guarantee = ledger.promised(guarantee)
         ledger.charge(
             plan.epsilon,
             plan.policy,

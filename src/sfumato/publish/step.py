@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sfumato.errors import InvalidInput, PolicyMismatch
-from sfumato.exact import Number, positive_fraction
+from sfumato.exact import Number
 from sfumato.policy import Policy
 from sfumato.privacy import Epsilon, Guarantee
 from sfumato.privacy.streams import StreamAccount
-from sfumato.privacy.window import Moment
+from sfumato.privacy.window import Time
 
 
 @dataclass(frozen=True)
@@ -21,17 +20,12 @@ class StreamStep:
     """
 
     account: StreamAccount
-    time: Moment
+    time: Time
 
     @property
     def policy(self) -> Policy:
         """The policy of every step of the stream."""
         return self.account.policy
-
-    @property
-    def name(self) -> str:
-        """Where the charges are, in words."""
-        return f"step {self.time} of stream '{self.account.name}'"
 
     def promised(self, guarantee: Guarantee) -> Guarantee:
         """The guarantee of a release at this step: its own ε, and the promise of the stream for every window."""
@@ -48,20 +42,17 @@ class StreamStep:
         max_per_entity: int | None,
         private: bool,
     ) -> None:
-        """Check that the release fits into every window and record it, durably."""
-        account = self.account
-        if policy.fingerprint != account.policy.fingerprint:
-            raise PolicyMismatch(
-                f"policy: stream '{account.name}' keeps to another policy than this release. Nothing was drawn or "
-                "recorded. Publish under the policy of the stream, or open another stream."
-            )
-        if (unit, max_per_entity if unit == "person" else None) != (account.unit, account.max_per_entity):
-            raise InvalidInput(
-                f"max_per_entity={max_per_entity!r} is not what stream '{account.name}' promises, which is "
-                f"max_per_entity={account.max_per_entity!r}. Nothing was drawn or recorded. Count every step with the "
-                "bound of the stream."
-            )
-        account.charge(self.time, epsilon, label=label, release_id=release_id, private=private)
+        """Check that the release fits into its window and record it, durably."""
+        self.account.charge(
+            self.time,
+            epsilon,
+            label=label,
+            release_id=release_id,
+            policy=policy,
+            unit=unit,
+            max_per_entity=max_per_entity,
+            private=private,
+        )
 
     def level(self, release_id: str) -> tuple[int, Epsilon] | None:
         """(level, ε) at which the release of this step stands; None when another one, or none, was charged."""
@@ -69,12 +60,14 @@ class StreamStep:
         return None if step is None or step.release_id != release_id else (step.level, step.epsilon)
 
     def quote_level(self, release_id: str, *, epsilon: Number) -> Epsilon:
-        """What `raise_level` would take beyond what is spent. It alone checks the windows; nobody sees a refused level."""
-        standing = self.level(release_id)
-        spent = Epsilon(0) if standing is None else standing[1]
-        return Epsilon(positive_fraction(epsilon, "epsilon") - spent)
+        """What `raise_level` would take beyond what is spent, or its refusal."""
+        del release_id  # one release a step, and `level` has told which
+        return self.account.quote_step(self.time, epsilon=epsilon)
 
     def raise_level(self, release_id: str, *, level: int, epsilon: Number, label: str) -> None:
         """Charge a finer level of the release to the time of its data."""
-        del release_id  # one release a step: `level` has compared them
+        del release_id
         self.account.raise_step(self.time, epsilon, level=level, label=label)
+
+    def __str__(self) -> str:
+        return f"time {self.time} of stream '{self.account.name}'"
