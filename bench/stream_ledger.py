@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
@@ -34,14 +35,15 @@ def charge(stream: StreamAccount, step: int) -> None:
     stream.charge(step, Fraction(1, stream.window.size), label="hourly counts", release_id=f"{step:032x}")
 
 
-def milliseconds(act, numbers: range) -> float:
-    """The median over calls of what one takes."""
-    taken = []
+def milliseconds(numbers: range, *acts: Callable[[int], object]) -> list[float]:
+    """What one call of each act takes, the median over the numbers. They take turns, and so share the disk."""
+    taken: list[list[float]] = [[] for _ in acts]
     for number in numbers:
-        begun = time.perf_counter()
-        act(number)
-        taken.append(1000 * (time.perf_counter() - begun))
-    return median(taken)
+        for times_of_act, act in zip(taken, acts, strict=True):
+            begun = time.perf_counter()
+            act(number)
+            times_of_act.append(1000 * (time.perf_counter() - begun))
+    return [median(times_of_act) for times_of_act in taken]
 
 
 def durable_transaction(stream: StreamAccount) -> None:
@@ -64,18 +66,29 @@ def fill(stream: StreamAccount, first: int, stop: int, batch: int = 50_000) -> N
 
 def times(ledger: Ledger, window: int, steps: int, timed: int) -> dict[str, object]:
     stream = ledger.stream(f"window-{window}", epsilon=1, window=window, policy=POLICY)
+
+    def step(number: int) -> None:
+        charge(stream, number)
+
+    def floor(_: int) -> None:
+        durable_transaction(stream)
+
     fill(stream, 0, window)  # the window is full from the start, so that both ends do the same work
-    first = milliseconds(lambda number: charge(stream, number), range(window, window + timed))
+    first, floor_first = milliseconds(range(window, window + timed), step, floor)
     fill(stream, window + timed, steps)
-    last = milliseconds(lambda number: charge(stream, number), range(steps, steps + timed))
+    last, floor_last = milliseconds(range(steps, steps + timed), step, floor)
+    (reading,) = milliseconds(range(timed), lambda _: stream.remaining())
+    (opening,) = milliseconds(range(1), lambda _: Ledger(ledger.path))
     return {
         "window": window,
         "steps": len(stream),
         "ms a step, first": first,
+        "disk alone": floor_first,
         "ms a step, last": last,
-        "ms, one page": milliseconds(lambda _: durable_transaction(stream), range(timed)),
-        "ms, remaining()": milliseconds(lambda _: stream.remaining(), range(timed)),
-        "s to open the ledger": milliseconds(lambda _: Ledger(ledger.path), range(1)) / 1000,
+        "disk alone then": floor_last,
+        "ms, remaining()": reading,
+        "s to open": opening / 1000,
+        "MB": round(ledger.path.stat().st_size / 1e6),
     }
 
 
@@ -121,11 +134,10 @@ def main() -> None:
         rival(Path(options.rival[0]), int(options.rival[1]))
         return
     with tempfile.TemporaryDirectory() as folder:
-        rows = []
-        for window in WINDOWS:
-            ledger = Ledger(Path(folder) / f"{window}.db", epsilon=1)
-            rows.append(times(ledger, window, options.steps, options.timed))
-            rows[-1]["MB"] = round(ledger.path.stat().st_size / 1e6)
+        rows = [
+            times(Ledger(Path(folder) / f"{window}.db", epsilon=1), window, options.steps, options.timed)
+            for window in WINDOWS
+        ]
         rivals = together(Ledger(Path(folder) / "together.db", epsilon=1), options.together)
     table(rows)
     print()

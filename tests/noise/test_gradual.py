@@ -376,3 +376,29 @@ def test_what_is_no_pair_of_halves_is_refused(change, message):
     with pytest.raises(InvalidInput) as refusal:
         Refinable(**(parts | change))
     assert str(refusal.value) == message
+
+
+# --- the low bits first -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [3, 17, 40, 1000])
+def test_large_halves_are_cut_by_the_whole_of_t(start):
+    """200,000 halves of one size, also beyond what the low bits of T can hold, refined by a small step: min(G, T) has
+    its exact law. Chi-square over the values up to G with a false-alarm rate of one in ten million.
+    """
+    size, first, last = 200_000, Fraction(12, 10), Fraction(16, 10)
+    halves = np.full(size, start, dtype=np.int64)
+    state = Refinable(plus=halves, minus=np.zeros(size, dtype=np.int64), rate=first, private=False)
+    drawn = state.refine(last, SeededSource(start)).plus
+    step = float(last - first)
+    below = np.exp(-step * np.arange(start)) * (1 - np.exp(-step))
+    law = np.append(below, np.exp(-step * start))  # T = 0, 1, …, and T ≥ G
+    expected = law * size
+    common = expected > 20
+    observed = np.bincount(drawn, minlength=start + 1)
+    assert drawn.max() <= start
+    seen = np.append(observed[common], observed[~common].sum())
+    meant = np.append(expected[common], expected[~common].sum())
+    used = meant > 0
+    statistic = ((seen - meant)[used] ** 2 / meant[used]).sum()
+    assert statistic < chi2.ppf(1 - 1e-7, used.sum() - 1)

@@ -236,3 +236,30 @@ def test_the_ledger_has_the_last_word(tmp_path, monkeypatch):
     with pytest.raises(BudgetExceeded):
         series.publish(1, COUNTS)
     assert budgets(series) == {0: Fraction(3, 4)}
+
+
+def test_a_file_that_is_in_the_way_is_refused_before_the_charge(tmp_path):
+    """Two streams with one outbox would overwrite each other's releases."""
+    series = stream(tmp_path, outbox=tmp_path / "out")
+    series.publish(0, COUNTS)
+    given = {"epsilon": 1, "window": 3, "ledger": ledger(tmp_path), "outbox": tmp_path / "out"}
+    other = Stream(POLICY, sf.histogram(), name="rides", **given)
+    with pytest.raises(InvalidInput) as refused:
+        other.publish(0, COUNTS)
+    assert str(refused.value) == (
+        f"'{tmp_path / 'out' / '0.sfumato'}' exists and belongs to no step of this stream. Nothing was drawn or "
+        "recorded. Give every stream an outbox of its own."
+    )
+    assert other.history() == ()
+
+
+def test_an_outbox_that_cannot_be_written_is_refused_before_the_charge(tmp_path):
+    (tmp_path / "out").write_text("not a folder")
+    series = stream(tmp_path, outbox=tmp_path / "out")
+    with pytest.raises(InvalidInput) as refused:
+        series.publish(0, COUNTS)
+    assert str(refused.value) == (
+        f"outbox='{tmp_path / 'out'}' cannot be used: File exists. Nothing was drawn or recorded. Give a folder that "
+        "you can write to."
+    )
+    assert series.history() == ()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
+from time import sleep
 
 import pytest
-from publisher_case import COUNTS, budgets, fullest, stream
+from publisher_case import COUNTS, POLICY, budgets, fullest, ledger, stream
 
 import sfumato as sf
 from sfumato.errors import InvalidInput, LedgerError
 from sfumato.stream import publisher
+from sfumato.stream.publisher import Stream
 
 
 class Stopped(BaseException):
@@ -131,3 +137,55 @@ def test_two_publishers_of_one_stream_wait_for_each_other(tmp_path, monkeypatch)
         "finished."
     )
     assert series.history() == ()
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from pathlib import Path
+from publisher_case import POLICY, ledger, COUNTS, stream
+series = stream(Path(sys.argv[1]), "even", outbox=Path(sys.argv[1]) / "out")
+time = max((record.time for record in series.history()), default=-1) + 1
+while True:
+    series.publish(time, COUNTS)
+    print(time, flush=True)
+    time += 1
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_again_and_again_never_publishes_a_step_twice(tmp_path):
+    """Killed at any point for real: every step that was reported is stored, and each kill loses one step at most."""
+    reported: set[int] = set()
+    kills = 4
+    for pause in range(kills):
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        )
+        lines = [int(process.stdout.readline()) for _ in range(2 + pause)]
+        sleep(0.005 * pause)
+        process.kill()
+        rest, _ = process.communicate()
+        lines += [int(line) for line in rest.split()]
+        assert not reported & set(lines)
+        reported |= set(lines)
+    series = stream(tmp_path, "even", outbox=tmp_path / "out")
+    history = series.history()
+    stored = {record.time for record in history if record.path is not None}
+    assert reported <= stored
+    assert len(history) - len(stored) <= kills
+    assert fullest(budgets(series), 3) <= 1
+    assert all(series.publish(time, COUNTS).id == series.history()[time].release_id for time in stored)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "visits 2026", "ünï", "con.d"])
+def test_a_name_stays_in_its_own_folder(tmp_path, name):
+    series = Stream(POLICY, sf.histogram(), epsilon=1, window=3, ledger=ledger(tmp_path), name=name)
+    series.publish(0, COUNTS)
+    path = series.history()[0].path
+    assert path.parent.parent == tmp_path / "budget.db.streams"
+    assert len(path.parent.name) > 0
+    assert ".." not in path.parent.parts

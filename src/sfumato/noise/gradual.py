@@ -114,7 +114,7 @@ def _minimum(values: NDArray[np.int64], rate: Fraction, enough: int, source: Sou
 
     After a small step T has many more bits than that. They are independent, so the low ones are drawn first, and the
     others only where the low ones alone are below G: elsewhere T ≥ G whatever the others are. Few values need them, and
-    the law is that of a T drawn whole. Small arrays do draw it whole, so that the work says nothing about the values,
+    the law is that of a T drawn whole, also for a G that the low bits cannot hold. Small arrays do draw it whole, so that the work says nothing about the values,
     as in `planes`.
     """
     table = expansion(rate)
@@ -133,8 +133,10 @@ def _minimum(values: NDArray[np.int64], rate: Fraction, enough: int, source: Sou
             lowered.append(np.flatnonzero(rest < part) + start)
     if lowered:
         places = np.concatenate(lowered)
-        kept = places[Geometric(rate * 2**low).sample(places.size, source) > 0]
-        after[kept] = before[kept]
+        high = Geometric(rate * 2**low).sample(places.size, source)
+        # Shifted out of 64 bits it would wrap; and whatever is beyond the largest half does not matter.
+        whole = after[places] + (np.minimum(high, 1 << (MAX_BITS - low)) << low)
+        after[places] = np.minimum(before[places], whole)
     return after.reshape(values.shape)
 
 

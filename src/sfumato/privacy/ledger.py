@@ -8,7 +8,8 @@ account's neighbours (`sfumato.privacy.cost`).
 
 So a crash at any point over-charges at worst, and any number of processes together never overspend. There
 is one account for each dataset: two side by side, each blind to the other's releases, would both promise
-too much.
+too much. A stream, which releases without end, has an account of its own beside it, with a promise for every window of
+time (`sfumato.privacy.streams`).
 
 What it cannot know: releases that were not charged to it, and an older copy of the file put back in its
 place.

@@ -64,9 +64,11 @@ def room(spent: Spent, epsilon: Fraction) -> Epsilon:
     return Epsilon(epsilon - sum((Fraction(n, d) for d, n in numerators.items()), Fraction(0)))
 
 
-def frees(spent: Spent, window: Window, epsilon: Fraction) -> Iterator[tuple[int, Epsilon]]:
-    """(tick, ε): from that tick on, so much is left, if nothing more is spent until then. Ever more, ever later."""
-    left = room(spent, epsilon)
+def frees(spent: Spent, window: Window, left: Epsilon) -> Iterator[tuple[int, Epsilon]]:
+    """(tick, ε): from that tick on, so much is left, if nothing more is spent until then. Ever more, ever later.
+
+    `left` is what is left now, in the window that has spent `spent`.
+    """
     for tick, amount in spent:
         left = Epsilon(left + amount)
         if amount:

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from sfumato.errors import FileFormatError
+from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.privacy import Vault
 from sfumato.privacy.steps import Step
 from sfumato.privacy.window import Time
@@ -21,6 +21,9 @@ from sfumato.release.files import from_bytes, load, save, to_bytes
 
 class Box(Protocol):
     """Keeps releases by step and level."""
+
+    def require_free(self, time: Time) -> None:
+        """Refuse, before anything is charged, a step whose place is taken by something else."""
 
     def put(self, time: Time, level: int, release: Release) -> None:
         """Keep a release; on disk when this returns."""
@@ -41,9 +44,24 @@ class Folder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def require_free(self, time: Time) -> None:
+        """No file of another stream is ever replaced, and the folder is there to be written to."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            taken = self._file(time, 0).exists()
+        except OSError as error:
+            raise InvalidInput(
+                f"outbox='{self.folder}' cannot be used: {error.strerror or error}. Nothing was drawn or recorded. "
+                "Give a folder that you can write to."
+            ) from error
+        if taken:
+            raise InvalidInput(
+                f"'{self._file(time, 0)}' exists and belongs to no step of this stream. Nothing was drawn or recorded. "
+                "Give every stream an outbox of its own."
+            )
+
     def put(self, time: Time, level: int, release: Release) -> None:
         """Write the file, whole or not at all."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         save(release, self._file(time, level))
 
     def get(self, step: Step, level: int) -> Release | None:
@@ -78,6 +96,9 @@ class Sealed:
 
     def __init__(self, vault: Vault) -> None:
         self.vault = vault
+
+    def require_free(self, time: Time) -> None:
+        """Sealed releases are named by their own ids: nothing can be in the way."""
 
     def put(self, time: Time, level: int, release: Release) -> None:
         """Seal the release; `refine` has done so with the finer levels already."""

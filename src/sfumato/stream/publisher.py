@@ -88,7 +88,9 @@ class Stream:
             name, epsilon=budget, window=self._clock.window, policy=policy, max_per_entity=max_per_entity
         )
         self.name = self._account.name
-        self._home = ledger.path.with_name(f"{ledger.path.name}.streams") / quote(self.name, safe="")
+        # A name may be any text, '..' among them.
+        folder = quote(self.name, safe="").replace(".", "%2E")
+        self._home = ledger.path.with_name(f"{ledger.path.name}.streams") / folder
         box: Box = Folder(self._home if outbox is None else Path(outbox))
         if outbox is None and vault is not None:
             box = Sealed(vault)
@@ -196,6 +198,7 @@ class Stream:
         if weight == 0 or chosen.epsilon == 0:
             self._account.skip(time)
             return None
+        self._archive.box.require_free(time)
         release = publish(
             self._planned(chosen.epsilon),
             counts,

@@ -1,0 +1,100 @@
+"""How a column of times is cut into steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sfumato.count.inputs import hushed
+from sfumato.errors import InvalidInput
+from sfumato.privacy.window import Time
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """Steps of clock time, named by when they begin; or of whole numbers, the n-th from n × step on, named by n."""
+
+    column: str
+    step: timedelta | int
+    zoned: bool
+
+    @classmethod
+    def of(cls, frame: Any, column: str, step: str) -> Ruler:
+        """The ruler for a column, from its type and --step."""
+        import narwhals as nw
+
+        schema = hushed("The columns of the data could not be read", frame.collect_schema)
+        if column not in schema:
+            raise InvalidInput(f"--time {column!r} is not a column of the data. Nothing was counted.")
+        kind, match = schema[column], re.fullmatch(r"([0-9]{1,9})([smhdw]?)", step.strip())
+        if match is None or not int(match[1]):
+            raise InvalidInput(
+                f"--step {step!r} is not a length such as 15m, 1h or 1d, or a whole number. Nothing was counted."
+            )
+        if kind.is_integer() and not match[2]:
+            return cls(column, int(match[1]), zoned=False)
+        if isinstance(kind, (nw.Datetime, nw.Date)) and match[2]:
+            zoned = isinstance(kind, nw.Datetime) and kind.time_zone is not None
+            return cls(column, timedelta(**{_UNITS[match[2]]: int(match[1])}), zoned=zoned)
+        raise InvalidInput(
+            f"--step {step!r} does not go with column {column!r} of type {kind}. Nothing was counted. Use 1h and the "
+            "like for dates and times, a whole number for whole numbers."
+        )
+
+    def time(self, given: str, option: str) -> Time:
+        """The step that begins at a time as people write it; without a zone it is in UTC where the column has one."""
+        try:
+            if isinstance(self.step, int):
+                number, rest = divmod(int(given), self.step)
+                if rest:
+                    raise ValueError
+                return number
+            moment = datetime.fromisoformat(given)
+        except ValueError:
+            wanted = f"a multiple of {self.step}" if isinstance(self.step, int) else "a date or time"
+            raise InvalidInput(f"{option} {given!r} is not {wanted}. Nothing was counted, drawn or recorded.") from None
+        if not self.zoned and moment.tzinfo is not None:
+            raise InvalidInput(
+                f"{option} {given!r} has a time zone, and column {self.column!r} has none. Nothing was counted, drawn "
+                "or recorded."
+            )
+        return moment.replace(tzinfo=UTC) if self.zoned and moment.tzinfo is None else moment
+
+    def now(self) -> Time:
+        """The present, as the column tells the time."""
+        if isinstance(self.step, int):
+            raise InvalidInput(
+                f"--stop is needed: column {self.column!r} has numbers, and the present is none. Nothing was counted, "
+                "drawn or recorded."
+            )
+        return datetime.now(UTC) if self.zoned else datetime.now()
+
+    def steps(self, begin: Time, end: Time) -> Iterator[Time]:
+        """The steps from one on that are over by the end."""
+        moment, last = begin, self.number(end, begin)
+        for _ in range(last):
+            yield moment
+            moment = self.after(moment)
+
+    def after(self, moment: Time) -> Time:
+        """The step after a step."""
+        if isinstance(moment, datetime) and isinstance(self.step, timedelta):
+            return moment + self.step
+        return moment + 1  # type: ignore[operator]
+
+    def number(self, moment: Any, begin: Any) -> int:
+        """How many whole steps lie between two times."""
+        apart = moment - begin
+        return int(apart // self.step if isinstance(self.step, timedelta) else apart)
+
+    def records(self, frame: Any, moment: Any) -> Any:
+        """The records of a step, from its beginning up to and without its end."""
+        import narwhals as nw
+
+        low = moment if isinstance(self.step, timedelta) else moment * self.step
+        return frame.filter((nw.col(self.column) >= low) & (nw.col(self.column) < low + self.step))

@@ -1,0 +1,182 @@
+"""`sfumato stream`: publish a table of time-stamped records step by step, and go on where the last run stopped."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import sfumato as sf
+from sfumato.app import options
+from sfumato.app.output import emit, reported, say, tell_operator
+from sfumato.app.ruler import Ruler
+from sfumato.count.inputs import Database, open_frame
+from sfumato.count.progress import advancing
+from sfumato.errors import InvalidInput
+from sfumato.privacy.window import Time
+from sfumato.stream import Bernoulli, Distribution, Empirical, Periodic
+from sfumato.stream.publisher import Stream
+
+
+def stream(
+    data: Annotated[str, typer.Argument(help="Parquet or CSV: a path, a directory or a glob. It may grow.")],
+    time: Annotated[str, typer.Option(help="Column that says when a record happened.")],
+    step: Annotated[str, typer.Option(help="How long a step is: 15m, 1h, 1d; or a whole number for a whole column.")],
+    window: Annotated[int, typer.Option(help="How many steps a change may last and be hidden at --epsilon.")],
+    ledger_file: Annotated[Path, typer.Option("--ledger", help="The ledger that keeps the stream's account.")],
+    name: Annotated[str, typer.Option(help="The stream's name in the ledger.")],
+    out: Annotated[Path, typer.Option(help="The folder for the releases, one file a step.")],
+    start: Annotated[str | None, typer.Option(help="When the first step begins; needed once.")] = None,
+    stop: Annotated[
+        str | None, typer.Option(help="When to stop (default: now); only steps that are over count.")
+    ] = None,
+    allocation: Annotated[str, typer.Option(help="even, sample, offline, online or top-up.")] = "even",
+    weights: Annotated[
+        str | None, typer.Option(help="Public weights of the steps from --start on: 1,0,2 or a file; repeated.")
+    ] = None,
+    distribution: Annotated[
+        str | None, typer.Option(help="Of weights to come: bernoulli:0.5, periodic:1,0,2 or empirical:1,0,1.")
+    ] = None,
+    bounds: options.Bounds = None,
+    shape: options.Shape = None,
+    labels: options.LabelList = None,
+    other: options.Other = None,
+    x: Annotated[str | None, typer.Option(help="Column of the first axis (default: x, or category).")] = None,
+    y: Annotated[str | None, typer.Option(help="Column of the second axis.")] = None,
+    z: Annotated[str | None, typer.Option(help="Column of the third axis.")] = None,
+    entity: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None,
+    max_per_entity: options.PerEntity = None,
+    policy: options.PolicyName = "within",
+    delta: options.Delta = None,
+    theta: options.Theta = None,
+    sources: options.Sources = None,
+    metric: options.Metric = "euclidean",
+    workload: options.Queries = "ranges",
+    epsilon: Annotated[str, typer.Option(help="The privacy budget of every window.")] = "1",
+    mechanism: options.Mechanism = None,
+    dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default",
+    vault_folder: options.VaultFolder = None,
+    key: options.VaultKey = None,
+    picture: Annotated[Path | None, typer.Option(help="Also draw the series: .png, .svg or .pdf.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Publish records over time, with --epsilon for every window of steps. Run it again to go on.
+
+    When a step is published, and how much it weighs, is said here and must not be read off the records: so the first
+    run needs --start. Steps that are over are published in order; a record that arrives after its step is not counted.
+
+    Example: sfumato stream visits/ --time t --step 1h --window 24 --start 2026-03-01 --x lon --y lat
+    --bounds=-74.3,40.5,-73.7,40.95 --shape 64x64 --delta 0.01 --epsilon 1 --ledger budget.db --name visits --out hourly
+    """
+    with reported(as_json), closing(Database()) as database:
+        frame = open_frame(data, database)
+        ruler = Ruler.of(frame, time, step)
+        where = options.domain(bounds, shape, labels, other)
+        rule = options.policy(where, policy, delta, theta, sources, metric)
+        known, begin = _weights(weights), None if start is None else ruler.time(start, "--start")
+        if known is not None and begin is None:
+            raise InvalidInput("--weights count from --start. Nothing was counted, drawn or recorded. Give --start.")
+        end = ruler.now() if stop is None else ruler.time(stop, "--stop")
+        series = Stream(
+            rule,
+            options.workload(workload),
+            epsilon=epsilon,
+            window=window,
+            step=ruler.step if isinstance(ruler.step, timedelta) else None,
+            ledger=sf.Ledger(ledger_file, dataset=dataset),
+            name=name,
+            allocation=allocation,  # type: ignore[arg-type]
+            weights=_in_advance(known, ruler, begin, end) if allocation == "offline" else None,
+            distribution=_distribution(distribution),
+            vault=None if vault_folder is None else sf.Vault(vault_folder, key),
+            max_per_entity=max_per_entity,
+            outbox=out,
+            mechanism=mechanism,
+        )
+        times = list(ruler.steps(_next(series, ruler, begin), end))
+        columns = {"x": x, "y": y, "z": z, "entity": entity, "max_per_entity": max_per_entity}
+        done = {"published": 0, "skipped": 0}
+        with advancing(not as_json, lambda: len(times)) as advance:
+            for moment in times:
+                weight = None if known is None or begin is None else known[ruler.number(moment, begin) % len(known)]
+                counts = None if weight == 0 else sf.count(ruler.records(frame, moment), where, **columns)  # type: ignore[arg-type]
+                release = series.publish(moment, counts, weight)
+                done["skipped" if release is None else "published"] += 1
+                advance(1)
+        if picture is not None:
+            series.plot(picture)
+        _report(series, ruler, done, out, as_json)
+
+
+def _next(series: Stream, ruler: Ruler, begin: Time | None) -> Time:
+    """Where to go on: after the last step of the stream, or at its beginning."""
+    history = series.history()
+    if history:
+        return ruler.after(history[-1].time)
+    if begin is None:
+        raise InvalidInput(
+            f"stream '{series.name}' is new: say when its first step begins, with --start. It is not read off the "
+            "records, which are private. Nothing was counted, drawn or recorded."
+        )
+    return begin
+
+
+def _weights(given: str | None) -> list[float] | None:
+    if given is None:
+        return None
+    file = Path(given)
+    text = file.read_text(encoding="utf-8") if file.is_file() else given
+    return options.numbers(",".join(text.replace(",", " ").split()), "--weights")
+
+
+def _in_advance(known: list[float] | None, ruler: Ruler, begin: Time | None, end: Time) -> list[float] | None:
+    """The weight of every step up to the end, the given ones repeated."""
+    if known is None or begin is None:
+        return None
+    return [known[i % len(known)] for i in range(ruler.number(end, begin))]
+
+
+def _distribution(given: str | None) -> Distribution | None:
+    if given is None:
+        return None
+    kind, _, rest = given.partition(":")
+    figures = options.numbers(rest, "--distribution") if rest else []
+    if kind == "bernoulli" and len(figures) == 1:
+        return Bernoulli(figures[0])
+    if kind in ("periodic", "empirical") and figures:
+        return Periodic(figures) if kind == "periodic" else Empirical(figures)
+    raise InvalidInput(
+        f"--distribution {given!r} is not one of bernoulli:P, periodic:W,W,… or empirical:W,W,…. Nothing was counted."
+    )
+
+
+def _report(series: Stream, ruler: Ruler, done: dict[str, int], out: Path, as_json: bool) -> None:
+    history = series.history()
+    lost = [record for record in history if record.release_id is not None and record.path is None]
+    raised = sum(record.level > 0 for record in history)
+    left = series.remaining(ruler.after(history[-1].time) if history else None)
+    if as_json:
+        emit(
+            {
+                "stream": series.name,
+                "epsilon": str(series.epsilon),
+                "window": str(series.window),
+                **done,
+                "steps": len(history),
+                "lost": [str(record.time) for record in lost],
+                "raised": raised,
+                "last": str(history[-1].time) if history else None,
+                "left": str(left.epsilon),
+                "folder": str(out),
+            }
+        )
+        return
+    say(f"Published {done['published']} steps to {out}, skipped {done['skipped']}; {len(history)} steps in all.")
+    if raised:
+        say(f"{raised} releases were raised to a finer level after their windows closed.")
+    for record in lost:
+        tell_operator(f"The release of {record.time} was charged and never stored: its budget is lost.")
+    say(f"Promise: ε = {series.epsilon} for every window of {series.window}; {left.epsilon} left for the next step.")

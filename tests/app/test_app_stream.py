@@ -1,0 +1,233 @@
+"""`sfumato stream`: a table of times cut into steps, published in order, and gone on with."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+import sfumato as sf
+from sfumato.app import ledger
+from sfumato.app.stream import stream
+
+BEGIN = datetime(2026, 3, 1)
+WHERE = ["--x", "x", "--bounds=0,4", "--shape", "4", "--policy", "threshold", "--theta", "1", "--workload", "histogram"]
+
+# The command as it hangs in the command line.
+APP = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+APP.command()(stream)
+APP.add_typer(ledger.app, name="ledger")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(APP, ["stream", *map(str, arguments)])
+
+
+def told(*arguments: object) -> dict:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def refused(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    return " ".join(result.stderr.split())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ten hours of visits, ten an hour in cell 0 and as many as the hour's number in cell 3."""
+    rows = [(BEGIN + timedelta(hours=h, minutes=5 * i), 0.5) for h in range(10) for i in range(10)]
+    rows += [(BEGIN + timedelta(hours=h, minutes=59), 3.5) for h in range(10) for _ in range(h)]
+    when, x = zip(*rows, strict=True)
+    hour = [int((t - BEGIN).total_seconds() // 60) for t in when]
+    table = pa.table({"t": pa.array(when), "x": x, "minute": hour, "user": np.arange(len(rows)) % 7})
+    pq.write_table(table, tmp_path / "visits.parquet")
+    zoned = table.set_column(0, "t", pa.array([t.replace(tzinfo=UTC) for t in when]))
+    pq.write_table(zoned, tmp_path / "zoned.parquet")
+    sf.Ledger(tmp_path / "budget.db", epsilon=1)
+    return tmp_path
+
+
+def given(folder: Path, *more: object, data: str = "visits.parquet", time: str = "t", step: str = "1h") -> list[object]:
+    base = [folder / data, "--time", time, "--step", step, "--window", 4, "--ledger", folder / "budget.db"]
+    return [*base, "--name", "visits", "--out", folder / "out", *WHERE, *more]
+
+
+def totals(folder: Path) -> list[int]:
+    """The policy makes the total public: what was counted is what is published."""
+    return [sf.load(path).total for path in sorted((folder / "out").iterdir())]
+
+
+def test_steps_are_half_open_and_published_in_order(folder):
+    answer = told(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T10:30"))
+    assert totals(folder) == [10 + hour for hour in range(10)]
+    assert answer == {
+        "stream": "visits",
+        "epsilon": "1",
+        "window": "4 hours",
+        "published": 10,
+        "skipped": 0,
+        "steps": 10,
+        "lost": [],
+        "raised": 0,
+        "last": "2026-03-01 09:00:00",
+        "left": "0.25",
+        "folder": str(folder / "out"),
+    }
+    first = sf.load(sorted((folder / "out").iterdir())[0])
+    assert (first.guarantee.epsilon, first.guarantee.window_epsilon) == (0.25, 1)
+
+
+def test_a_second_run_goes_on_where_the_first_stopped(folder):
+    told(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T04:00"))
+    first = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+    assert told(*given(folder, "--stop", "2026-03-01T07:00"))["published"] == 3
+    assert told(*given(folder, "--stop", "2026-03-01T07:00"))["published"] == 0
+    assert len(totals(folder)) == 7
+    assert all((folder / "out" / name).read_bytes() == content for name, content in first.items())
+
+
+def test_a_run_that_is_killed_goes_on_with_nothing_charged_twice(folder, monkeypatch):
+    calls = []
+    count = sf.count
+
+    def count_and_stop(*args, **more):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return count(*args, **more)
+
+    monkeypatch.setattr(sf, "count", count_and_stop)
+    run(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T08:00"))
+    monkeypatch.undo()
+    account = sf.Ledger(folder / "budget.db").stream("visits")
+    assert len(account) == 3
+    assert told(*given(folder, "--stop", "2026-03-01T08:00"))["published"] == 5
+    assert totals(folder) == [10 + hour for hour in range(8)]
+    assert [step.epsilon for step in account.entries()] == [0.25] * 8
+
+
+def test_a_budget_that_was_lost_is_told(folder):
+    told(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T02:00"))
+    next((folder / "out").glob("*T01-00-00*")).unlink()
+    result = run(*given(folder, "--stop", "2026-03-01T03:00"))
+    assert "The release of 2026-03-01 01:00:00 was charged and never stored: its budget is lost." in result.stderr
+    assert "Published 1 steps" in result.stdout
+    assert "Promise: ε = 1 for every window of 4 hours; 0.25 left for the next step." in result.stdout
+
+
+def test_whole_numbers_are_cut_into_whole_steps(folder):
+    answer = told(*given(folder, "--start", "120", "--stop", "420", time="minute", step="60"))
+    assert (answer["published"], answer["last"], answer["window"]) == (5, "6", "4 steps")
+    assert totals(folder) == [12, 13, 14, 15, 16]
+
+
+def test_a_column_with_a_zone_is_in_utc(folder):
+    answer = told(
+        *given(folder, "--start", "2026-03-01T02:00+02:00", "--stop", "2026-03-01T02:00", data="zoned.parquet")
+    )
+    assert (answer["published"], answer["last"]) == (2, "2026-03-01 01:00:00+00:00")
+    assert totals(folder) == [10, 11]
+
+
+@pytest.mark.parametrize(
+    ("options", "published"),
+    [
+        (["--allocation", "sample"], 2),
+        (["--allocation", "offline", "--weights", "1,0"], 4),
+        (["--allocation", "online", "--distribution", "bernoulli:0.5", "--weights", "1,1,0,0"], 4),
+        (["--allocation", "online", "--distribution", "periodic:1,0", "--weights", "1,0"], 4),
+        (["--allocation", "online", "--distribution", "empirical:1,0,1"], 8),
+    ],
+)
+def test_the_budget_can_be_divided_otherwise(folder, options, published):
+    answer = told(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T08:00", *options))
+    assert (answer["published"], answer["skipped"]) == (published, 8 - published)
+
+
+def test_top_up_raises_past_releases(folder):
+    (folder / "weights.txt").write_text("1 1\n0 0 0 0\n")
+    options = ["--allocation", "top-up", "--distribution", "bernoulli:0.5", "--weights", folder / "weights.txt"]
+    options += ["--vault", folder / "secrets", "--key", folder / "vault.key", "--picture", folder / "visits.png"]
+    answer = told(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T10:00", *options))
+    assert answer["raised"] > 0
+    assert any("level-1" in path.name for path in (folder / "out").iterdir())
+    assert (folder / "visits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_person_is_bounded_in_every_step(folder):
+    told(
+        *given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T02:00", "--entity", "user", "--max-per-entity", 1)
+    )
+    release = sf.load(sorted((folder / "out").iterdir())[0])
+    assert (release.guarantee.unit, release.total) == ("person", 7)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            [],
+            "Error: stream 'visits' is new: say when its first step begins, with --start. It is not read off the "
+            "records, which are private. Nothing was counted, drawn or recorded.",
+        ),
+        (
+            ["--weights", "1,0"],
+            "Error: --weights count from --start. Nothing was counted, drawn or recorded. Give --start.",
+        ),
+        (
+            ["--start", "soon"],
+            "Error: --start 'soon' is not a date or time. Nothing was counted, drawn or recorded.",
+        ),
+        (
+            ["--start", "2026-03-01T00:00+01:00"],
+            "Error: --start '2026-03-01T00:00+01:00' has a time zone, and column 't' has none. Nothing was counted, "
+            "drawn or recorded.",
+        ),
+        (
+            ["--start", "2026-03-01", "--time", "when"],
+            "Error: --time 'when' is not a column of the data. Nothing was counted.",
+        ),
+        (
+            ["--start", "2026-03-01", "--step", "hourly"],
+            "Error: --step 'hourly' is not a length such as 15m, 1h or 1d, or a whole number. Nothing was counted.",
+        ),
+        (
+            ["--start", "0", "--time", "minute"],
+            "Error: --step '1h' does not go with column 'minute' of type Int64. Nothing was counted. Use 1h and the "
+            "like for dates and times, a whole number for whole numbers.",
+        ),
+        (
+            ["--start", "0", "--time", "minute", "--step", "60"],
+            "Error: --stop is needed: column 'minute' has numbers, and the present is none. Nothing was counted, drawn "
+            "or recorded.",
+        ),
+        (
+            ["--start", "30", "--time", "minute", "--step", "60"],
+            "Error: --start '30' is not a multiple of 60. Nothing was counted, drawn or recorded.",
+        ),
+        (
+            ["--start", "2026-03-01", "--allocation", "online", "--distribution", "normal:0"],
+            "Error: --distribution 'normal:0' is not one of bernoulli:P, periodic:W,W,… or empirical:W,W,…. Nothing "
+            "was counted.",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(folder, more, message):
+    assert refused(*given(folder, *more)) == message
+    assert not (folder / "out").exists()
+
+
+def test_without_stop_the_steps_that_are_over_by_now_are_published(folder):
+    begin = datetime.now().replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
+    answer = told(*given(folder, "--start", begin.isoformat()))
+    assert answer["published"] in (2, 3)  # the hour may strike meanwhile
