@@ -31,6 +31,7 @@ LAYERS = [
     ("plan",),
     ("publish",),
     ("stream",),
+    ("audit",),
     ("app",),
 ]
 HEIGHT = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -217,7 +217,7 @@ def test_an_epsilon_that_is_not_positive_is_refused(ledger: Ledger) -> None:
 
 def _as_version_one(path: Path) -> None:
     """Take away what later versions added."""
-    _edit(path, "DROP TABLE level", "DROP TABLE step", "DROP TABLE stream", "PRAGMA user_version = 1")
+    _edit(path, *(f"DROP TABLE {t}" for t in ("stamp", "level", "step", "stream")), "PRAGMA user_version = 1")
 
 
 def test_a_ledger_of_version_one_goes_on_as_it_was(ledger: Ledger, path: Path) -> None:

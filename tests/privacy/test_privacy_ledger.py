@@ -365,7 +365,7 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
     connection = sqlite3.connect(path)
     columns = {
         table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-        for table in ("account", "entry", "level", "stream", "step")
+        for table in ("account", "entry", "level", "stream", "step", "stamp")
     }
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     (spent,) = connection.execute("SELECT spent FROM account").fetchone()
@@ -384,6 +384,7 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
         *(*terms, "clock", "opened"),
     ]
     assert columns["step"] == ["stream", "time", "level", "epsilon", "label", "release_id", "recorded"]
+    assert columns["stamp"] == ["release_id", "level", "token"]
     assert spent == "1/10"
     assert json.loads(spec) == POLICY.spec()
 

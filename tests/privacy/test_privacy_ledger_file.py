@@ -131,9 +131,9 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None
 
 
 def test_a_newer_ledger_is_refused(path: Path) -> None:
-    _edit(path, "PRAGMA user_version = 4")
+    _edit(path, "PRAGMA user_version = 5")
     assert _refusal(path) == (
-        f"'{path}' was written by a newer sfumato (ledger version 4; this one reads up to 3). Nothing "
+        f"'{path}' was written by a newer sfumato (ledger version 5; this one reads up to 4). Nothing "
         "was drawn or recorded. Upgrade sfumato."
     )
 

@@ -86,7 +86,13 @@ def test_an_older_ledger_takes_streams_and_keeps_what_it_had(path: Path, version
     ledger = Ledger(path, epsilon=1)
     ledger.charge(0.25, POLICY, label="visits", release_id="r1")
     before = ledger.history()
-    _edit(path, "DROP TABLE step", "DROP TABLE stream", *(["DROP TABLE level"] if version == 1 else []))
+    _edit(
+        path,
+        "DROP TABLE stamp",
+        "DROP TABLE step",
+        "DROP TABLE stream",
+        *(["DROP TABLE level"] if version == 1 else []),
+    )
     _edit(path, f"PRAGMA user_version = {version}")
     again = Ledger(path)
     again.stream("visits", epsilon=1, window=3, policy=POLICY).charge(1, 1, label="visits", release_id="s1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +11,12 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.mechanism import AdditiveMechanism, LinearMechanism
+from sfumato.mechanism import AdditiveMechanism, LinearMechanism, build
+
+
+class Killed(BaseException):
+    """What a test does to a program."""
+
 
 LINE = sf.Line(0, 1, cells=12)
 GRID = sf.Grid(bounds=(0, 0, 1, 1), shape=(6, 5))
@@ -302,8 +309,6 @@ def test_a_charged_release_is_refined_with_its_ledger_alone(vault, ledger, tmp_p
 
 def test_an_older_vault_is_noticed(vault, ledger, tmp_path):
     """A backup of the state from before a refinement: refining it again would be a second noise."""
-    import shutil
-
     first, _ = published("edges", vault, ledger)
     shutil.copytree(tmp_path / "secrets", tmp_path / "backup")
     first.refine(epsilon=2, vault=vault, ledger=ledger)
@@ -312,11 +317,67 @@ def test_an_older_vault_is_noticed(vault, ledger, tmp_path):
     assert "this is an older copy, and refining it again would undo its noise" in told
 
 
+def test_an_edited_release_is_not_refined(vault, ledger):
+    """Under another strategy of the same rates and sizes the noise would no longer fit the counts, and leak them."""
+    policy = sf.threshold(sf.Grid(bounds=(0, 0, 1, 1), shape=(4, 4)), 1)
+    plan = sf.plan(policy, sf.ranges(), 1, mechanism="edge-hierarchy", blocks=[2, 1], weights=[1, 2])
+    release = plan.publish(np.full((4, 4), 3), vault=vault, ledger=ledger)
+    other = build("edge-hierarchy", policy, Fraction(1), blocks=[2, 1], weights=[[1, 2], [2, 1]])
+    for forged in (
+        replace(release, mechanism=other),
+        replace(release, guarantee=replace(release.guarantee, policy=sf.threshold(policy.domain, 2))),
+        replace(release, guarantee=replace(release.guarantee, unit="person", max_per_entity=1)),
+    ):
+        told = refused(lambda forged=forged: forged.refine(epsilon=2, vault=vault, ledger=ledger), ledger)
+        assert told == (
+            f"release '{release.id}' is not what the vault knows under this name: it was edited. Nothing was drawn or "
+            "recorded. Load the file that was saved when it was published."
+        )
+    lowered = replace(release, guarantee=replace(release.guarantee, epsilon=Fraction(1, 2)))
+    assert lowered.refine(epsilon=2, vault=vault, ledger=ledger).guarantee.epsilon == 2
+    assert ledger.spent == 2  # what is charged follows what was charged, not what a file says
+
+
+def test_a_copy_of_the_vault_hands_out_no_second_noise(vault, ledger, tmp_path, monkeypatch):
+    """Both copies stage level 1; one of them is charged and hands it out. The other must not hand out its own."""
+    first, _ = published("edges", vault, ledger)
+    shutil.copytree(tmp_path / "secrets", tmp_path / "copy")
+    copy = sf.Vault(tmp_path / "copy", key=tmp_path / "vault.key")
+    with monkeypatch.context() as patched:
+        patched.setattr(sf.Ledger, "raise_level", lambda *_, **__: (_ for _ in ()).throw(Killed()))
+        with pytest.raises(Killed):
+            first.refine(epsilon=2, vault=copy, ledger=ledger)
+    made = first.refine(epsilon=2, vault=vault, ledger=ledger)
+    told = refused(lambda: first.refine(epsilon=2, vault=copy, ledger=ledger), ledger)
+    assert told == (
+        f"level 1 of release '{first.id}' was charged for another copy of this vault, and made there: handing out what "
+        "is staged here would be a second noise. Nothing was handed out. Put the newest copy of the vault back."
+    )
+    assert np.array_equal(first.refine(epsilon=2, vault=vault, ledger=ledger).measured, made.measured)
+
+
+def test_a_ledger_that_disagrees_with_the_vault_is_refused(vault, ledger, tmp_path):
+    """A charge by hand under the same id in another ledger does not pay for a level."""
+    first, _ = published("edges", vault, ledger)
+    other = sf.Ledger(tmp_path / "other.db", epsilon=10)
+    other.charge("1.99", first.guarantee.policy, label="by hand", release_id=first.id)
+    told = refused(lambda: first.refine(epsilon=2, vault=vault, ledger=other), other)
+    assert told.startswith(f"the vault and account 'default' of '{tmp_path / 'other.db'}' disagree about the levels")
+
+
+def test_what_is_staged_has_a_size_that_says_nothing(vault, ledger, tmp_path, monkeypatch):
+    sizes = set()
+    for counts in (np.zeros((6, 5), dtype=int), np.full((6, 5), 70_000), np.eye(6, 5, dtype=int) * 10**9):
+        release = sf.plan(CASES["edges"][0], sf.ranges(), 1, mechanism="edges").publish(counts, vault=vault)
+        with monkeypatch.context() as patched:
+            patched.setattr(sf.Vault, "settle", lambda *_: (_ for _ in ()).throw(Killed()))
+            with pytest.raises(Killed):
+                release.refine(epsilon=2, vault=vault)
+        sizes.add((tmp_path / "secrets" / f"{release.id}.staged").stat().st_size)
+    assert len(sizes) == 1
+
+
 # --- interruptions ----------------------------------------------------------------------------------------------------
-
-
-class Killed(BaseException):
-    pass
 
 
 @pytest.mark.parametrize("step", ["quote_level", "stage", "raise_level", "settle", "put_outbox"])

@@ -183,6 +183,13 @@ def test_no_window_is_ever_above_epsilon(tmp_path_factory, data):
             assert sf.load(record.path).guarantee.epsilon <= record.epsilon
 
 
+def test_a_new_allocation_gives_no_more_than_the_old_one_has_left(tmp_path):
+    stream(tmp_path, "sample").publish(0, COUNTS)
+    series = stream(tmp_path, "even")
+    assert [series.publish(time, COUNTS) is not None for time in (1, 2, 3)] == [False, False, True]
+    assert budgets(series) == {0: 1, 1: 0, 2: 0, 3: Fraction(1, 3)}
+
+
 def test_a_gap_frees_what_was_spent_before_it(tmp_path):
     series = stream(tmp_path, "sample")
     series.publish(0, COUNTS)

@@ -114,8 +114,8 @@ def _minimum(values: NDArray[np.int64], rate: Fraction, enough: int, source: Sou
 
     After a small step T has many more bits than that. They are independent, so the low ones are drawn first, and the
     others only where the low ones alone are below G: elsewhere T ≥ G whatever the others are. Few values need them, and
-    the law is that of a T drawn whole, also for a G that the low bits cannot hold. Small arrays do draw it whole, so that the work says nothing about the values,
-    as in `planes`.
+    the law is that of a T drawn whole, also for a G that the low bits cannot hold. Small arrays do draw it whole, so
+    that the work says nothing about the values, as in `planes`.
     """
     table = expansion(rate)
     low = max(enough - SPARED, 1)

@@ -142,13 +142,15 @@ class Ledger:
                 rows.insert_entry(connection, self.dataset, entry, policy.fingerprint)
             return Receipt(dataset=self.dataset, entry=entry, remaining=after.remaining)
 
-    def raise_level(self, release_id: str, *, level: int, epsilon: Number, label: str) -> Receipt:
+    def raise_level(
+        self, release_id: str, *, level: int, epsilon: Number, label: str, token: str | None = None
+    ) -> Receipt:
         """Charge what a finer level of a release costs beyond the levels before it, and count the level.
 
         In one transaction, on disk when this returns. `level` must be the next one: a level made from an
         older state would be a second noise, and the two would average out. `epsilon` is the release's own
-        at the new level; the difference is charged at the rate of the first charge. Raises as `charge`
-        does, and nothing is recorded then.
+        at the new level; the difference is charged at the rate of the first charge. `token` names the noise
+        that is paid for (`stamp`). Raises as `charge` does, and nothing is recorded then.
         """
         asked = Epsilon(positive_fraction(epsilon, "epsilon"))
         label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
@@ -160,7 +162,13 @@ class Ledger:
             after = replace(account, spent=Epsilon(account.spent + entry.cost))
             rows.update_account(connection, after)
             levels.insert(connection, self.dataset, standing, entry)
+            levels.stamp(connection, release_id, level, token)
         return Receipt(dataset=self.dataset, entry=entry, remaining=after.remaining)
+
+    def stamp(self, release_id: str, level: int) -> str | None:
+        """The token of the noise that was charged for a level, or None."""
+        with self._store.read() as connection:
+            return levels.stamped(connection, checks.words(release_id, "release_id"), level)
 
     def quote_level(self, release_id: str, *, epsilon: Number) -> Epsilon:
         """What `raise_level` would take for the next level, or its refusal. Records nothing and reserves nothing."""

@@ -104,6 +104,19 @@ def insert(connection: sqlite3.Connection, dataset: str, standing: Standing, ent
     )
 
 
+def stamp(connection: sqlite3.Connection, release_id: str, level: int, token: str | None) -> None:
+    """Keep which noise a level was charged for; the caller holds the transaction."""
+    if token is not None:
+        connection.execute("INSERT INTO stamp (release_id, level, token) VALUES (?, ?, ?)", (release_id, level, token))
+
+
+def stamped(connection: sqlite3.Connection, release_id: str, level: int) -> str | None:
+    """The token that was kept, or None."""
+    query = "SELECT token FROM stamp WHERE release_id = ? AND level = ?"
+    found = connection.execute(query, (release_id, level)).fetchone()
+    return None if found is None else str(found[0])
+
+
 def require_sound(connection: sqlite3.Connection) -> None:
     """Refuse a file whose levels do not agree with its entries."""
     query = "SELECT DISTINCT dataset, release_id FROM level JOIN account ON account.id = level.account"

@@ -13,6 +13,7 @@ file only lacks tables, and gets them with the first transaction that writes to 
 | 1 | accounts and their entries |
 | 2 | levels: how far a release was refined |
 | 3 | streams and their steps |
+| 4 | stamps: which noise was charged for a level |
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import sqlite3
 from sfumato.errors import LedgerError
 
 APPLICATION_ID = 0x5366756D  # "Sfum"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _FIRST = (
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -146,7 +147,27 @@ _STREAMS = (
     """,
 )
 
-_ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS}
+_STAMPS = (
+    # A token drawn at random for every level that was charged: the vault holds it with the noise.
+    """
+    CREATE TABLE stamp (
+        release_id TEXT NOT NULL,
+        level      INTEGER NOT NULL CHECK (level >= 1),
+        token      TEXT NOT NULL,
+        PRIMARY KEY (release_id, level)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TRIGGER stamp_never_changes BEFORE UPDATE ON stamp
+    BEGIN SELECT RAISE(ABORT, 'stamps of a ledger are never changed'); END
+    """,
+    """
+    CREATE TRIGGER stamp_never_goes BEFORE DELETE ON stamp
+    BEGIN SELECT RAISE(ABORT, 'stamps of a ledger are never deleted'); END
+    """,
+)
+
+_ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS, 4: _STAMPS}
 
 
 def bring_up_to_date(connection: sqlite3.Connection) -> None:

@@ -31,7 +31,10 @@ class State:
     """A release at one level: its noise, block by block, and the integers that were published with it.
 
     `level` counts from 0, the release as first published. `digest` names the public release of that level.
-    `charged` says that the release was charged to a ledger, which must then count its levels. Printing shows no value.
+    `charged` says that the release was charged to a ledger, which must then count its levels; `token` is drawn at
+    random for every level, and the ledger keeps it with the charge, so that a copy of the vault cannot pass another
+    noise off for the one that was charged. `about` is the description of the release, so that nobody's copy of it need
+    be trusted. Printing shows no value.
     """
 
     release_id: str
@@ -41,6 +44,8 @@ class State:
     measured: NDArray[np.int64]
     digest: str
     charged: bool
+    token: str = ""
+    about: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", Epsilon(positive_fraction(self.epsilon, "epsilon")))
@@ -55,7 +60,7 @@ class State:
             raise InvalidInput(f"measured of type {kind} must be an array of int64.")
         if not isinstance(self.charged, bool):
             raise InvalidInput(f"charged={self.charged!r} must be True or False.")
-        for name in ("release_id", "digest"):
+        for name in ("release_id", "digest", "token", "about"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidInput(f"{name} of type {type(getattr(self, name)).__name__} must be a string.")
         measured = np.ascontiguousarray(measured).reshape(measured.shape).view()
@@ -93,6 +98,8 @@ def encode(state: State, levels: tuple[Level, ...], payload: bytes = b"") -> Ite
         "level": state.level,
         "epsilon": stored(state.epsilon, "epsilon"),
         "digest": state.digest,
+        "token": state.token,
+        "about": state.about,
         "charged": state.charged,
         "levels": [[number, stored(epsilon, "epsilon")] for number, epsilon in levels],
         "blocks": [
@@ -135,6 +142,8 @@ def decode(content: bytes) -> tuple[State, tuple[Level, ...], bytes]:
         blocks=tuple(blocks),
         measured=take(about["measured"], 8),
         digest=about["digest"],
+        token=about["token"],
+        about=about["about"],
         charged=about["charged"],
     )
     payload = bytes(view[start:])

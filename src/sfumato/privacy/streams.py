@@ -21,7 +21,7 @@ from datetime import timedelta
 
 from sfumato.exact import Number, positive_fraction
 from sfumato.policy import Policy
-from sfumato.privacy import checks, rows, stream_refusals, stream_rows
+from sfumato.privacy import checks, levels, rows, stream_refusals, stream_rows
 from sfumato.privacy.budget import Epsilon
 from sfumato.privacy.cost import cost_rate
 from sfumato.privacy.steps import Remaining, Spent, Step, StepReceipt, frees, room, tightest
@@ -128,12 +128,14 @@ class StreamAccount:
         """Record that nothing is released of the data of `time`. A time that is never mentioned counts the same."""
         return self._record(time, Epsilon(0), "skipped", None)
 
-    def raise_step(self, time: Time, epsilon: Number, *, level: int, label: str) -> StepReceipt:
+    def raise_step(
+        self, time: Time, epsilon: Number, *, level: int, label: str, token: str | None = None
+    ) -> StepReceipt:
         """Charge what a finer level of the release of a past step costs beyond the levels before it, and count it.
 
         `epsilon` is the release's own at the new level, and every window that holds the step must have room for the
-        difference. `level` must be the next one: a level made from an older state would be a second noise. Raises as
-        `charge` does, and nothing is recorded then.
+        difference. `level` must be the next one: a level made from an older state would be a second noise. `token`
+        names the noise that is paid for. Raises as `charge` does, and nothing is recorded then.
         """
         asked, label = Epsilon(positive_fraction(epsilon, "epsilon")), checks.words(label, "label")
         with self._store.write() as connection:
@@ -145,7 +147,16 @@ class StreamAccount:
             more, left = self._weighed(connection, found, step, tick, clock, asked)
             raised = replace(step, epsilon=asked, label=label, level=step.level + 1)
             stream_rows.insert_step(connection, found.row, tick, raised)
+            levels.stamp(connection, step.release_id or "", raised.level, token)
         return StepReceipt(stream=self.name, step=raised, epsilon=more, remaining=Epsilon(left - more))
+
+    def stamp(self, time: Time, level: int) -> str | None:
+        """The token of the noise that was charged for a level of a step, or None."""
+        step = self.at(time)
+        if step is None or step.release_id is None:
+            return None
+        with self._store.read() as connection:
+            return levels.stamped(connection, step.release_id, level)
 
     def quote_step(self, time: Time, *, epsilon: Number) -> Epsilon:
         """What `raise_step` would take for the next level, or its refusal. Records nothing and reserves nothing."""

@@ -7,12 +7,18 @@ one chain (`sfumato.noise.gradual`), and the finer release is the published one 
 The order of events (`sfumato.privacy.vault`): the finer level is drawn and staged in the vault, where nobody sees it;
 then it is charged and counted by the ledger, in one transaction; then it becomes the state and goes to the outbox;
 then it is handed out, from there. Whatever is interrupted goes on where it stood: the same level is never drawn twice
-once it was charged, and never charged twice.
+once it was charged, and never charged twice. A token that the ledger keeps with the charge says which noise was paid
+for, so that a copy of the vault hands out no other.
+
+The release that is handed in names what is to be refined, and nothing more: its description is compared with the one
+that was sealed with the noise. Under an edited one the noise would no longer fit the counts.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import secrets
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,11 +30,11 @@ from sfumato.exact import Number, positive_fraction, text
 from sfumato.mechanism import AdditiveMechanism, Mechanism
 from sfumato.noise import SystemSource
 from sfumato.noise.gradual import Refinable
-from sfumato.privacy import Epsilon, Ledger, Vault
+from sfumato.privacy import Epsilon, Guarantee, Ledger, Vault
 from sfumato.privacy.state import State
 from sfumato.publish.step import StreamStep
 from sfumato.release import Release
-from sfumato.release.files import digest, from_bytes, to_bytes
+from sfumato.release.files import digest, from_bytes, honest, to_bytes
 
 
 def require_vault(vault: Any, mechanism: Mechanism, private: bool) -> None:
@@ -66,7 +72,7 @@ def refine(
     will do as a start; a level below the finest one that was never made cannot be had any more.
     """
     asked = Epsilon(positive_fraction(epsilon, "epsilon"))
-    mechanism = _refinable(release, vault, ledger)
+    _require_refinable(release, vault, ledger)
     if asked <= release.guarantee.epsilon:
         raise InvalidInput(
             f"epsilon={text(asked)} does not refine this release, which has epsilon={text(release.guarantee.epsilon)} "
@@ -79,9 +85,16 @@ def refine(
                 f"release '{release.id}' was not charged to {_where(ledger)}. Nothing was drawn or recorded. Give the "
                 "ledger that it was charged to."
             )
-        _finish(vault, release.id, counted)
+        _finish(vault, release.id, ledger, counted)
         state = vault.read(release.id, at_least=0 if counted is None else counted[0])
         made = {epsilon: level for level, epsilon in vault.levels(release.id)}
+        if counted is not None and made.get(counted[1]) != counted[0]:
+            raise VaultError(
+                f"the vault and {_where(ledger)} disagree about the levels of release '{release.id}'. Nothing was "
+                "drawn or recorded. Give the ledger that the release was charged to, and the newest copy of the vault."
+            )
+        kept = _Kept.of(state)
+        kept.require(release)
         if asked in made:
             return _handed_out(vault, release.id, made[asked])
         if state.charged and ledger is None:
@@ -99,26 +112,37 @@ def refine(
         if staged is None or staged[0].epsilon != asked:
             if ledger is not None:
                 ledger.quote_level(release.id, epsilon=asked)
-            finer, blocks = _finer(release, mechanism, state, asked)
-            vault.stage(
-                release.id,
-                _state(finer, blocks, state.level + 1, charged=state.charged),
-                to_bytes(finer),
-                state.level,
-            )
+            finer, blocks = _finer(kept, state, asked)
+            next_state = _state(finer, blocks, state.level + 1, charged=state.charged)
+            vault.stage(release.id, next_state, to_bytes(finer), state.level)
+        else:
+            next_state = staged[0]
         level = state.level + 1
         if ledger is not None:
             ledger.raise_level(
-                release.id, level=level, epsilon=asked, label=label or f"level {level} of {mechanism.name}"
+                release.id,
+                level=level,
+                epsilon=asked,
+                label=label or f"level {level} of {kept.mechanism.name}",
+                token=next_state.token,
             )
         return from_bytes(vault.settle(release.id, level, asked), "the vault's outbox")
 
 
-def _finish(vault: Vault, release_id: str, counted: tuple[int, Epsilon] | None) -> None:
-    """Settle a level that was charged before an interruption."""
+def _finish(
+    vault: Vault, release_id: str, ledger: Ledger | StreamStep | None, counted: tuple[int, Epsilon] | None
+) -> None:
+    """Settle a level that was charged before an interruption: if it is the noise that was charged."""
     staged = vault.staged(release_id)
-    if staged is not None and counted is not None and staged[0].level == counted[0]:
-        vault.settle(release_id, *counted)
+    if staged is None or ledger is None or counted is None or staged[0].level != counted[0]:
+        return
+    if ledger.stamp(release_id, counted[0]) != staged[0].token:
+        raise VaultError(
+            f"level {counted[0]} of release '{release_id}' was charged for another copy of this vault, and made there: "
+            "handing out what is staged here would be a second noise. Nothing was handed out. Put the newest copy of "
+            "the vault back."
+        )
+    vault.settle(release_id, *counted)
 
 
 def _handed_out(vault: Vault, release_id: str, level: int) -> Release:
@@ -131,29 +155,58 @@ def _handed_out(vault: Vault, release_id: str, level: int) -> Release:
     return from_bytes(content, "the vault's outbox")
 
 
-def _finer(
-    release: Release, mechanism: AdditiveMechanism, state: State, epsilon: Epsilon
-) -> tuple[Release, tuple[Refinable, ...]]:
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """What the vault knows of a release. A file that somebody hands in may have been edited; this has not."""
+
+    guarantee: Guarantee
+    mechanism: AdditiveMechanism
+    workload: str
+    total: int | None
+
+    @classmethod
+    def of(cls, state: State) -> _Kept:
+        """From the description that was sealed with the noise."""
+        about = json.loads(state.about)
+        guarantee, mechanism = honest("the vault", about, None)
+        if not isinstance(mechanism, AdditiveMechanism):
+            raise VaultError(f"the state of release '{state.release_id}' in the vault is of no mechanism with noise.")
+        return cls(guarantee=guarantee, mechanism=mechanism, workload=about["workload"], total=about["total"])
+
+    def require(self, release: Release) -> None:
+        """Refuse a release that says something else about itself."""
+        mine, given = self.guarantee, release.guarantee
+        same = (
+            mine.policy == given.policy
+            and (mine.unit, mine.max_per_entity, mine.window) == (given.unit, given.max_per_entity, given.window)
+            and (self.mechanism.name, self.mechanism.options) == (release.mechanism.name, release.mechanism.options)
+        )
+        if not same:
+            raise VaultError(
+                f"release '{release.id}' is not what the vault knows under this name: it was edited. Nothing was drawn "
+                "or recorded. Load the file that was saved when it was published."
+            )
+
+
+def _finer(kept: _Kept, state: State, epsilon: Epsilon) -> tuple[Release, tuple[Refinable, ...]]:
     """The next level, drawn: all rates grow as ε does."""
     grown = epsilon / state.epsilon
     source = SystemSource()
     blocks = tuple(block.refine(block.rate * grown, source) for block in state.blocks)
-    finer = replace(mechanism, epsilon=mechanism.epsilon * epsilon / release.guarantee.epsilon)
-    total = int(release.total) if release.guarantee.policy.total_is_public else None
-    laws = [(law.rate, size) for law, size in finer.noises(total)]
+    finer = replace(kept.mechanism, epsilon=kept.mechanism.epsilon * grown)
+    laws = [(law.rate, size) for law, size in finer.noises(kept.total)]
     if laws != [(block.rate, block.size) for block in blocks]:
         raise VaultError(
-            f"the state of release '{release.id}' in the vault does not fit this release. Nothing was handed out. Load "
-            "the release again from the file that was saved when it was published."
+            f"the state of release '{state.release_id}' in the vault does not fit its own description. Nothing was "
+            "handed out. Put the newest intact copy of the vault back."
         )
-    measured = state.measured + _added(finer, blocks) - _added(mechanism, state.blocks)
-    estimates = finer.estimate(measured, total)
+    measured = state.measured + _added(finer, blocks) - _added(kept.mechanism, state.blocks)
     refined = Release(
-        id=release.id,
-        counts=estimates.reshape(release.domain.shape),
-        guarantee=replace(release.guarantee, epsilon=epsilon),
+        id=state.release_id,
+        counts=finer.estimate(measured, kept.total).reshape(kept.guarantee.policy.domain.shape),
+        guarantee=replace(kept.guarantee, epsilon=epsilon),
         mechanism=finer,
-        workload=release.workload,
+        workload=kept.workload,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         measured=measured,
     )
@@ -167,6 +220,12 @@ def _added(mechanism: AdditiveMechanism, blocks: tuple[Refinable, ...]) -> NDArr
 def _state(release: Release, blocks: tuple[Refinable, ...], level: int, *, charged: bool) -> State:
     if release.measured is None:
         raise InvalidInput("a release without its noisy integers cannot be kept in a vault.")
+    about = {
+        "guarantee": release.guarantee.to_dict(),
+        "mechanism": release.mechanism.spec(),
+        "workload": release.workload,
+        "total": int(release.total) if release.guarantee.policy.total_is_public else None,
+    }
     return State(
         release_id=release.id,
         level=level,
@@ -175,10 +234,12 @@ def _state(release: Release, blocks: tuple[Refinable, ...], level: int, *, charg
         measured=np.array(release.measured),
         digest=digest(release),
         charged=charged,
+        token=secrets.token_hex(16),
+        about=json.dumps(about, sort_keys=True, allow_nan=False),
     )
 
 
-def _refinable(release: Any, vault: Any, ledger: Any) -> AdditiveMechanism:
+def _require_refinable(release: Any, vault: Any, ledger: Any) -> None:
     if not isinstance(release, Release):
         raise InvalidInput(f"release={type(release).__name__} is not a release.")
     _require_vault(vault)
@@ -195,10 +256,9 @@ def _refinable(release: Any, vault: Any, ledger: Any) -> AdditiveMechanism:
             "this release was made without a vault, and its noise is forgotten. Nothing was drawn or recorded. Publish "
             "with vault=… to be able to refine later."
         )
-    return mechanism
 
 
-def _where(ledger: Ledger | StreamStep) -> str:
+def _where(ledger: Ledger | StreamStep | None) -> str:
     return f"account '{ledger.dataset}' of '{ledger.path}'" if isinstance(ledger, Ledger) else str(ledger)
 
 

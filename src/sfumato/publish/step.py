@@ -64,10 +64,17 @@ class StreamStep:
         del release_id  # one release a step, and `level` has told which
         return self.account.quote_step(self.time, epsilon=epsilon)
 
-    def raise_level(self, release_id: str, *, level: int, epsilon: Number, label: str) -> None:
+    def raise_level(
+        self, release_id: str, *, level: int, epsilon: Number, label: str, token: str | None = None
+    ) -> None:
         """Charge a finer level of the release to the time of its data."""
         del release_id
-        self.account.raise_step(self.time, epsilon, level=level, label=label)
+        self.account.raise_step(self.time, epsilon, level=level, label=label, token=token)
+
+    def stamp(self, release_id: str, level: int) -> str | None:
+        """The token of the noise that was charged for a level of the release."""
+        del release_id
+        return self.account.stamp(self.time, level)
 
     def __str__(self) -> str:
         return f"time {self.time} of stream '{self.account.name}'"

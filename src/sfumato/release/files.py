@@ -53,9 +53,9 @@ def save(release: Release, path: str | Path) -> Path:
 
 
 def to_bytes(release: Release) -> bytes:
-    """What `save` writes."""
+    """What `save` writes, but without compression: its size follows from public figures and says nothing more."""
     content = io.BytesIO()
-    _write(release, content)
+    _write(release, content, plain=True)
     return content.getvalue()
 
 
@@ -80,7 +80,7 @@ def _described(release: Release) -> dict[str, Any]:
     return description
 
 
-def _write(release: Release, file: Any) -> None:
+def _write(release: Release, file: Any, *, plain: bool = False) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -95,7 +95,13 @@ def _write(release: Release, file: Any) -> None:
         columns = {"count": _padded(counts, rows), "measured": _padded(measured.ravel(), rows)}
         encoding["measured"] = "DELTA_BINARY_PACKED"
     table = pa.table(columns)
-    options = {"compression": "zstd", "compression_level": 1, "column_encoding": encoding}
+    options: dict[str, Any] = {"compression": "zstd", "compression_level": 1, "column_encoding": encoding}
+    if plain:
+        options = {
+            "compression": "none",
+            "column_encoding": dict.fromkeys(encoding, "PLAIN"),
+            "write_statistics": False,
+        }
     with pq.ParquetWriter(file, table.schema, use_dictionary=False, store_schema=False, **options) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({_KEY: _canonical(description)})
@@ -111,7 +117,7 @@ def from_bytes(content: bytes, path: str | Path) -> Release:
     description, counts, measured = _opened(Path(path), content)
     if description["digest"] != _digest({k: v for k, v in description.items() if k != "digest"}, counts, measured):
         raise _unreadable(path, "its contents do not match their digest: it is damaged, or was edited.")
-    guarantee, mechanism = _honest(path, description, len(counts))
+    guarantee, mechanism = honest(path, description, len(counts))
     return Release(
         id=description["id"],
         counts=counts.reshape(guarantee.policy.domain.shape),
@@ -132,7 +138,7 @@ def described_release(
         raise FileFormatError("the description of the release is damaged.")
     if not all(isinstance(description[name], str) for name in ("workload", "created")):
         raise FileFormatError("the description of the release is damaged.")
-    guarantee, mechanism = _honest("patch", description, None)
+    guarantee, mechanism = honest("patch", description, None)
     if not isinstance(mechanism, AdditiveMechanism):
         raise FileFormatError("the description of the release is damaged: its mechanism has no noise to lower.")
     try:
@@ -150,7 +156,7 @@ def described_release(
     )
 
 
-def _honest(path: str | Path, description: dict[str, Any], size: int | None) -> tuple[Guarantee, Mechanism]:
+def honest(path: str | Path, description: dict[str, Any], size: int | None) -> tuple[Guarantee, Mechanism]:
     """Guarantee and mechanism, refused where the noise does not keep the promise."""
     guarantee, mechanism = _rebuilt(path, description, size)
     spent = mechanism.privacy_loss * (guarantee.max_per_entity or 1 if guarantee.unit == "person" else 1)

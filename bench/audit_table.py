@@ -1,0 +1,55 @@
+"""Every mechanism under every policy on small domains, audited: `python bench/audit_table.py [--statistical SECONDS]`.
+
+Prints a markdown table for the docs: the method and the loss as a share of the promise, the worst over all domains.
+The cases are those of `tests/audit/test_matrix.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+import sfumato as sf
+from sfumato.audit import audit
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "audit"))
+
+from matrix import DOMAINS, EPSILON, built, policies  # noqa: E402
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--statistical", type=float, default=10.0, help="seconds of computing a statistical audit")
+    seconds = arguments.parse_args().statistical
+    table: dict[str, dict[str, list[tuple[str, float]]]] = {name: {} for name in sf.mechanisms()}
+    count = 0
+    for domain in DOMAINS:
+        for label, policy in policies(domain):
+            for mechanism in built(policy):
+                found = audit(mechanism, seed=1, seconds=seconds)
+                if not found.passed:
+                    print(found, file=sys.stderr)
+                count += 1
+                table[mechanism.name].setdefault(label, []).append((found.method, float(found.epsilon / EPSILON)))
+    columns = [label for label, _ in policies(sf.Grid(bounds=(0, 0, 1, 1), shape=(3, 5)))]
+    print(f"{count} audits. Loss as a share of the promise, the largest over all domains; – where it does not apply.\n")
+    print(f"| mechanism | {' | '.join(columns)} |")
+    print(f"| --- | {' | '.join('---' for _ in columns)} |")
+    for name, cells in table.items():
+        print(f"| `{name}` | {' | '.join(shown(cells.get(label, [])) for label in columns)} |")
+
+
+def shown(found: list[tuple[str, float]]) -> str:
+    if not found:
+        return "–"
+    worst = max(loss for _, loss in found)
+    methods = {method for method, _ in found}
+    method = next(m for m in ("statistical", "argument", "exact") if m in methods)
+    sign = {"exact": "=", "argument": "≤", "statistical": "≥"}[method]
+    return f"{sign} {'∞' if math.isinf(worst) else f'{worst:.2f}'}"
+
+
+if __name__ == "__main__":
+    main()
