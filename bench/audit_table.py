@@ -16,7 +16,7 @@ from sfumato.audit import audit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "audit"))
 
-from matrix import DOMAINS, EPSILON, built, policies  # noqa: E402
+from matrix import DOMAINS, EPSILON, built, policies
 
 
 def main() -> None:

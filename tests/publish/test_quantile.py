@@ -337,3 +337,15 @@ def test_no_refusal_shows_a_private_value(values):
     while chain is not None:
         assert str(SECRET) not in str(chain)
         chain = chain.__cause__ or chain.__context__
+
+
+def test_masked_values_are_no_records():
+    """Nine values at 0.1, and ten masked ones at 0.9 that would make a median of their own."""
+    values = np.ma.MaskedArray(np.r_[np.full(9, 0.1), np.full(10, 0.9)], mask=np.r_[np.zeros(9), np.ones(10)])
+    answer = sf.median(values, bounds=(0, 1), epsilon=10**6, delta=0.1, method="laplace")
+    assert answer.value == pytest.approx(0.1, abs=1e-4)
+
+
+def test_a_huge_epsilon_is_quick_and_exact():
+    answer = sf.median([0.2, 0.5, 0.7], bounds=(0, 1), epsilon=1e300, delta=0.1, method="laplace")
+    assert answer.value == pytest.approx(0.5, abs=1e-5)

@@ -190,6 +190,16 @@ def test_a_new_allocation_gives_no_more_than_the_old_one_has_left(tmp_path):
     assert budgets(series) == {0: 1, 1: 0, 2: 0, 3: Fraction(1, 3)}
 
 
+def test_a_gap_does_not_hide_what_shares_a_window_with_a_raised_step(tmp_path):
+    series = stream(tmp_path, "top-up")
+    for time in range(3):
+        series.publish(time, COUNTS)
+    for time in (*range(3, 6), 12, 30, 10**12):
+        series.skip(time)
+    series.top_up(ended=True)
+    assert fullest({t: e for t, e in budgets(series).items() if t < 100}, 3) <= 1
+
+
 def test_a_gap_frees_what_was_spent_before_it(tmp_path):
     series = stream(tmp_path, "sample")
     series.publish(0, COUNTS)

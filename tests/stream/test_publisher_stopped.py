@@ -186,6 +186,6 @@ def test_a_name_stays_in_its_own_folder(tmp_path, name):
     series = Stream(POLICY, sf.histogram(), epsilon=1, window=3, ledger=ledger(tmp_path), name=name)
     series.publish(0, COUNTS)
     path = series.history()[0].path
-    assert path.parent.parent == tmp_path / "budget.db.streams"
+    assert path.parent.parent == tmp_path / "budget.db.streams" / "default"
     assert len(path.parent.name) > 0
     assert ".." not in path.parent.parts

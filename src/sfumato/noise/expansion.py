@@ -59,6 +59,8 @@ def expansion(rate: Fraction) -> NDArray[np.uint8]:
 
 def _digits(rate: Fraction, count: int) -> list[int]:
     """⌊p_j·2^D⌋ for j = 0 … count - 1, with as much precision as that takes."""
+    if count == 0:
+        return []  # the exponential of a huge rate has more digits than there is room for
     one = 1 << 8 * DIGIT_BYTES
     precision = 4 * 8 * DIGIT_BYTES
     while True:

@@ -117,6 +117,8 @@ class DiscreteLaplace:
             raise InvalidInput(f"coverage={coverage!r} must lie between 0 and 1, both excluded.")
         # P[|K| > t] = 2α^(t+1)/(1 + α) ≤ 1 - coverage, solved for t with so many digits that rounding cannot matter:
         # equality would need a transcendental number to be rational.
+        if self.rate > math.ceil(1 / (1 - wanted)).bit_length() + 1:
+            return 0  # P[K ≠ 0] < 2·2^-rate already; and the exponential of a huge number takes for ever
         context = _DECIMAL
         rate = _decimal(self.rate, context)
         alpha = context.exp(-rate)

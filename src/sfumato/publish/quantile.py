@@ -202,7 +202,8 @@ def step_in_cells(policy: Policy) -> int:
 def _located(values: Any, policy: Policy) -> NDArray[np.int64]:
     """The cells of the values, or a refusal that shows none of them."""
     try:
-        array = np.asarray(values)
+        # What is masked is no record, as null is none elsewhere.
+        array = values.compressed() if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     except ValueError as error:
         raise InvalidInput("values are not a list of numbers. Nothing was drawn or recorded.") from error
     if array.ndim != 1 or (array.dtype.kind not in "fiu" and array.size):

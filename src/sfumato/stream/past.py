@@ -59,12 +59,14 @@ def past_of(entries: Sequence[Step], numbers: Sequence[int], start: int, step: i
     """What is past for a step, given the ledger's entries from step `start` on and their numbers; and their places.
 
     Steps that were never mentioned got nothing. What no raise can serve weighs nothing: skipped steps, and those that
-    another allocation published, without an online budget in their note. A gap of more than a window is cut to one:
-    nothing on one side of it shares a window with anything on the other.
+    another allocation published, without an online budget in their note. When nothing is left out at the beginning, a
+    gap of more than a window is cut to one: nothing on one side of it shares a window with anything on the other.
+    Otherwise each step keeps its place, since allocators tell from the length how far back they may look.
     """
+    longest = step - start if start else window
     places: Places = []
     for before, number, entry in zip([start - 1, *numbers], [*numbers, step], [*entries, None], strict=True):
-        places += [None] * min(number - before - 1, window)
+        places += [None] * min(number - before - 1, longest)
         places += [] if entry is None else [entry]
     notes = [None if entry is None or entry.release_id is None else Note.of(entry.label) for entry in places]
     budgets = tuple(Fraction(0) if entry is None else Fraction(entry.epsilon) for entry in places)

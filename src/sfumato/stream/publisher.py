@@ -88,9 +88,8 @@ class Stream:
             name, epsilon=budget, window=self._clock.window, policy=policy, max_per_entity=max_per_entity
         )
         self.name = self._account.name
-        # A name may be any text, '..' among them.
-        folder = quote(self.name, safe="").replace(".", "%2E")
-        self._home = ledger.path.with_name(f"{ledger.path.name}.streams") / folder
+        beside = ledger.path.with_name(f"{ledger.path.name}.streams")
+        self._home = beside / _folder(ledger.dataset) / _folder(self.name)
         box: Box = Folder(self._home if outbox is None else Path(outbox))
         if outbox is None and vault is not None:
             box = Sealed(vault)
@@ -265,6 +264,11 @@ class Stream:
                 f"mechanism={mechanism.name!r} cannot be refined later, so a vault has nothing to keep. Nothing was "
                 "drawn or recorded. Leave the vault out, or use another mechanism."
             )
+
+
+def _folder(name: str) -> str:
+    """A name may be any text, '..' among them; a folder may not."""
+    return quote(name, safe="").replace(".", "%2E")
 
 
 def _weight(given: Any) -> float | None:
