@@ -10,6 +10,9 @@ release = plan.publish(counts, ledger=sf.Ledger("budget.db", epsilon=10.0))
 release.answer((-74.0, 40.7, -73.95, 40.75))
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from sfumato._version import __version__
 from sfumato.count import Counts, count
 from sfumato.domain import Categories, Domain, Grid, Interval, Labels, Line
@@ -33,13 +36,28 @@ from sfumato.publish import median, quantile, refine_until
 from sfumato.release import Answer, Release, load
 from sfumato.workload import Workload, histogram, prefixes, queries, ranges
 
+if TYPE_CHECKING:
+    from sfumato.stream import Bernoulli, Empirical, Markov, Periodic, Stream, allocate
+
+# Loaded when they are first asked for: not everybody who counts has a stream, and importing should stay quick.
+_LATER = {
+    "Bernoulli": "sfumato.stream",
+    "Empirical": "sfumato.stream",
+    "Markov": "sfumato.stream",
+    "Periodic": "sfumato.stream",
+    "Stream": "sfumato.stream",
+    "allocate": "sfumato.stream",
+}
+
 __all__ = [
     "ABSENT",
     "Answer",
+    "Bernoulli",
     "BudgetExceeded",
     "Categories",
     "Counts",
     "Domain",
+    "Empirical",
     "FileFormatError",
     "Grid",
     "Guarantee",
@@ -49,18 +67,22 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Line",
+    "Markov",
     "MissingExtra",
+    "Periodic",
     "Plan",
     "Policy",
     "PolicyMismatch",
     "Release",
     "SeededSource",
     "SfumatoError",
+    "Stream",
     "TooLarge",
     "Vault",
     "VaultError",
     "Workload",
     "__version__",
+    "allocate",
     "bounded",
     "count",
     "epsilon_for",
@@ -79,3 +101,14 @@ __all__ = [
     "unbounded",
     "within",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

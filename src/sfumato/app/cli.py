@@ -1,4 +1,4 @@
-"""`sfumato`: plan, publish, refine, query, plot, ledger, vault, demo."""
+"""`sfumato`: plan, publish, refine, query, plot, stream, ledger, vault, demo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 import sfumato as sf
 from sfumato.app import demo as demonstration
-from sfumato.app import ledger, options, vault
+from sfumato.app import ledger, options, stream, vault
 from sfumato.app.output import emit, reported, say, tell_operator
 from sfumato.errors import InvalidInput
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
+app.command()(stream.stream)
 
 
 def main() -> None:

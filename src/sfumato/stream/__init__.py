@@ -8,6 +8,7 @@ were needed for. Weights and budgets are public; every budget that leaves here k
 from sfumato.stream.allocate import allocate, total_error
 from sfumato.stream.distributions import Bernoulli, Distribution, Empirical, Markov, Periodic, draw
 from sfumato.stream.online import OnlineAllocator
+from sfumato.stream.publisher import Stream
 from sfumato.stream.topup import TopUpAllocator
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Markov",
     "OnlineAllocator",
     "Periodic",
+    "Stream",
     "TopUpAllocator",
     "allocate",
     "draw",
