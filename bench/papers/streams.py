@@ -144,6 +144,7 @@ def run(name: str, counts: np.ndarray, matters: list[float], allocation: str, **
         "ledger, bytes a step": size / len(matters),
         "series": line,
         "budgets": [float(value) for value in spent],
+        "truth": counts.sum(axis=(1, 2)).tolist(),
     }
 
 
@@ -161,10 +162,12 @@ def picture(path: Path, rows: list[dict], question: str) -> None:
     axes = figure.subplots(len(shown), 2, width_ratios=(2.2, 1), squeeze=False)
     for (left, right), row in zip(axes, shown, strict=True):
         week = [point for point in row["series"] if 24 * 6 <= point[0] < 24 * 13]
-        hour, truth, value, low, high = np.array(week).T
+        hour, _, value, low, high = np.array(week).T
+        truth = row["truth"][24 * 6 : 24 * 13]
+        days = np.arange(24 * 6, 24 * 6 + len(truth)) / 24
         left.vlines(hour / 24, low, high, color="#5b2a86", alpha=0.35, linewidth=2)
         left.plot(hour / 24, value, "o", color="#5b2a86", markersize=3, label="published, with its 95 % interval")
-        left.plot(hour / 24, truth, color="#22252b", linewidth=1, label="true")
+        left.plot(days, truth, color="#22252b", linewidth=1, label="true")
         left.set_title(
             f"{row['allocation']}: pickups an hour, weighted error {row['error']:.0f}, held {row['held']:.0f}",
             loc="left",
@@ -173,13 +176,12 @@ def picture(path: Path, rows: list[dict], question: str) -> None:
         left.set_ylim(-500, 3000)
         budgets = np.array(row["budgets"])[24 * 6 : 24 * 13]
         sums = np.convolve(row["budgets"], np.ones(WINDOW))[: len(row["budgets"])][24 * 6 : 24 * 13]
-        days = (np.arange(len(budgets)) + 24 * 6) / 24
         right.vlines(days, 0, budgets, color="#c8873a", linewidth=1.2, label="ε of an hour")
         right.plot(days, sums, color="#22252b", linewidth=0.9, label="in its 24 hours")
         right.set_ylim(0, 1.05)
         for ax in (left, right):
-            ax.legend(loc="upper left", fontsize=7, frameon=False)
-            ax.set_xlabel("day of the month", fontsize=8)
+            ax.legend(loc="upper left" if ax is left else "center left", fontsize=7, frameon=False)
+            ax.set_xlabel("days since the first of April", fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
 
@@ -213,7 +215,7 @@ def main() -> None:
             row = {"question": question} | run(name, counts, weights, allocation, **given)
             rows.append(row)
             print(f"{name}, {question}, {allocation}: {row['ms a step']:.0f} ms a step", file=sys.stderr)
-    kept = {"series", "budgets"}
+    kept = {"series", "budgets", "truth"}
     table([{key: value for key, value in row.items() if key not in kept} for row in rows])
     print(write_json("streams", {"rows": [{k: v for k, v in row.items() if k not in kept} for row in rows]}))
     if any(row["data"] == "uber" for row in rows):
