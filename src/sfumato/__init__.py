@@ -14,9 +14,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from sfumato._version import __version__
+from sfumato.audit import audit
 from sfumato.count import Counts, count
 from sfumato.domain import Categories, Domain, Grid, Interval, Labels, Line
 from sfumato.errors import (
+    AuditFailed,
     BudgetExceeded,
     FileFormatError,
     InvalidInput,
@@ -52,6 +54,7 @@ _LATER = {
 __all__ = [
     "ABSENT",
     "Answer",
+    "AuditFailed",
     "Bernoulli",
     "BudgetExceeded",
     "Categories",
@@ -83,6 +86,7 @@ __all__ = [
     "Workload",
     "__version__",
     "allocate",
+    "audit",
     "bounded",
     "count",
     "epsilon_for",

@@ -1,4 +1,4 @@
-"""`sfumato`: plan, publish, refine, query, plot, stream, ledger, vault, demo."""
+"""`sfumato`: plan, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import typer
 
 import sfumato as sf
+from sfumato.app import audit, ledger, options, stream, vault
 from sfumato.app import demo as demonstration
-from sfumato.app import ledger, options, stream, vault
 from sfumato.app.output import emit, reported, say, tell_operator
 from sfumato.errors import InvalidInput
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
 app.command()(stream.stream)
+app.command()(audit.audit)
 
 
 def main() -> None:

@@ -1,0 +1,104 @@
+"""What someone who holds a release sees, as a table of features: one row a run.
+
+Features are chosen before any run: the published cells, their running sums and their differences around the two ends of
+the change, and what mistakes leave behind: exact zeros, ties, parities, whole numbers, and how fine the last binary
+digit of a number is (floating-point noise shows what it was added to there: Mironov, CCS 2012).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanism import MeasuredMechanism, Mechanism
+from sfumato.noise import Source
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+WIDE = 24  # cells and measured numbers that are looked at one by one
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The features of a mechanism's outputs for a change between two cells."""
+
+    mechanism: Mechanism
+    edge: tuple[int, int]
+
+    @property
+    def cells(self) -> list[int]:
+        """The cells that are looked at: all where they are few, else those around the two ends."""
+        size = self.mechanism.policy.domain.size
+        if size <= WIDE:
+            return list(range(size))
+        ends = [end for end in self.edge if end >= 0]
+        around = {min(max(end + step, 0), size - 1) for end in ends for step in range(-5, 6)}
+        return sorted(around)[:WIDE]
+
+    @property
+    def _ends(self) -> list[int]:
+        return [end for end in self.edge if end >= 0]
+
+    @property
+    def sees_measured(self) -> bool:
+        """Whether the noisy integers are looked at: releases that can be refined, and others, carry them."""
+        return isinstance(self.mechanism, MeasuredMechanism) and type(self.mechanism).run is MeasuredMechanism.run
+
+    def names(self) -> list[str]:
+        """What each feature is."""
+        found = [f"cell {cell}" for cell in self.cells]
+        found += [f"the sum of the cells before {cell + 1}" for cell in self.cells]
+        found += [
+            "the difference of the two cells",
+            "the total",
+            "the number of zeros",
+            "the number of different values",
+        ]
+        found += ["the least value", "the number of negative values"]
+        for end in self._ends:
+            found += [f"the parity of cell {end}", f"the last binary digit of cell {end}"]
+        if self.sees_measured:
+            found += ["how many numbers were measured"]
+            found += [f"measured number {i}" for i in range(WIDE)]
+        return found
+
+    def table(self, counts: Integers, total: int | None, source: Source, runs: int) -> Floats:
+        """So many runs, one row each."""
+        mechanism = self.mechanism
+        estimates = np.empty((runs, len(counts)))
+        measured = np.zeros((runs, WIDE + 1)) if self.sees_measured else np.zeros((runs, 0))
+        for i in range(runs):
+            if isinstance(mechanism, MeasuredMechanism) and self.sees_measured:
+                drawn = mechanism.draw(counts, total, source)
+                estimates[i] = mechanism.estimate(drawn, total)
+                first = drawn.ravel()[:WIDE]
+                measured[i, 0], measured[i, 1 : len(first) + 1] = drawn.size, first
+            else:
+                estimates[i] = mechanism.run(counts, total, source)
+        return np.column_stack([*self._features(estimates), measured])
+
+    def _features(self, estimates: Floats) -> list[Floats]:
+        sums = np.cumsum(estimates, axis=1)
+        at = [estimates[:, end] for end in self._ends]
+        ordered = np.sort(estimates, axis=1)
+        found = [estimates[:, self.cells], sums[:, self.cells]]
+        found += [at[0] - at[-1] if len(at) > 1 else at[0], sums[:, -1]]
+        found += [(estimates == 0).sum(axis=1), 1 + (np.diff(ordered, axis=1) > 0).sum(axis=1)]
+        found += [ordered[:, 0], (estimates < 0).sum(axis=1)]
+        for values in at:
+            whole = values == np.floor(values)
+            found += [np.where(whole, np.mod(np.floor(values), 2), -1.0)]
+            found += [np.array([_last_digit(value) for value in values.tolist()])]
+        return found
+
+
+def _last_digit(value: float) -> float:
+    """The exponent of the lowest binary digit that is set, between -80 and 0."""
+    if not math.isfinite(value):
+        return 0.0
+    _, denominator = value.as_integer_ratio()
+    return -float(min(denominator.bit_length() - 1, 80))
