@@ -27,11 +27,11 @@ def test_every_mechanism_keeps_its_promise_exactly(policy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", CASES[::3])
+@pytest.mark.parametrize("policy", CASES[::7])
 def test_no_run_of_the_others_proves_a_broken_promise(policy):
-    """300 runs a side, 14 policies: a false alarm at confidence 1 - 10⁻⁸ once in several million runs of this test."""
+    """200 runs a side, ten policies: a false alarm at confidence 1 - 10⁻⁸ once in ten million runs of this test."""
     for mechanism in built(policy, sorted(STATISTICAL)):
-        found = audit(mechanism, seed=2, samples=300, seconds=SECONDS, confidence=1 - 1e-8)
+        found = audit(mechanism, seed=2, samples=200, seconds=SECONDS, confidence=1 - 1e-8)
         assert found.method == "statistical"
         assert found.passed, (mechanism.name, found)
 

@@ -31,7 +31,8 @@ EARTH = 6_371_008.8  # metres, the mean radius: great circles
 def changes(policy: Policy, rng: np.random.Generator) -> tuple[Integers, int]:
     """(pairs of cells to audit, how many there are in all); ⊥, always second, is -1.
 
-    All of them where they are few, else a random sample; changes from the definition that the policy lacks come first.
+    All of them where they are few, else a random sample, in random order, so that whoever stops early has
+    seen all kinds. Changes from the definition that the policy lacks come first.
     """
     try:
         listed = policy.edges()
@@ -41,8 +42,7 @@ def changes(policy: Policy, rng: np.random.Generator) -> tuple[Integers, int]:
     made = {pair for pair in defined(policy, rng) if not listed.size or pair not in joined}
     extra = np.array([(v, u) if u == ABSENT else (u, v) for u, v in sorted(made)], dtype=np.int64).reshape(-1, 2)
     total = len(listed) + len(extra)
-    if len(listed) > MOST_EDGES:
-        listed = listed[np.sort(rng.choice(len(listed), MOST_EDGES, replace=False))]
+    listed = rng.permutation(listed)[:MOST_EDGES]
     listed = np.where(listed[:, :1] == ABSENT, listed[:, ::-1], listed)
     return np.concatenate([extra[:MOST_EDGES], listed]), total
 

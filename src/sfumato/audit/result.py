@@ -48,6 +48,8 @@ class Audit:
     witness: Witness | None = None
     confidence: float | None = None
     looked_at: tuple[str, ...] = field(default=())
+    complete: bool = True
+    """Whether every change of a record was looked at, and not a sample of them."""
 
     @property
     def passed(self) -> bool:
@@ -69,7 +71,7 @@ class Audit:
         found = {"exact": "its loss is", "argument": "its loss is at most", "statistical": "its loss is at least"}
         lines = [
             f"{self.subject} {verdict} its promise of ε = {text(self.promised)}: {found[self.method]} "
-            f"{_number(self.epsilon)}.",
+            f"{_number(self.epsilon)}{'' if self.complete else ', over the changes looked at'}.",
             f"Method     {self.method}: {_MEANING[self.method]}"
             + ("." if self.confidence is None else f"; wrong with probability {1 - self.confidence:.1g} at most."),
         ]
@@ -97,6 +99,7 @@ class Audit:
             "epsilon": str(self.epsilon) if isinstance(self.epsilon, Fraction) else repr(float(self.epsilon)),
             "method": self.method,
             "passed": self.passed,
+            "complete": self.complete,
             "confidence": self.confidence,
             "looked_at": list(self.looked_at),
             "witness": None if self.witness is None else self.witness.to_dict(),

@@ -20,7 +20,7 @@ from sfumato.policy import Policy
 from sfumato.workload import Workload
 
 # Bytes a cell while publishing: counts, noise, the field on its way and the estimates.
-BYTES_PER_CELL = 80
+BYTES_PER_CELL = 96
 # A search over widths ends after so many that are this much worse than the best so far.
 RISES, WORSE = 3, 1.3
 
