@@ -63,6 +63,13 @@ def test_a_division_that_rounds_does_not_decide() -> None:
     # 0.3 / 0.1 is below 3 and 0.6 / 0.1 is below 6 in doubles; the edges 3 * 0.1 and 6 * 0.1 lie above 0.3 and 0.6.
     axis = Interval("x", 0.0, 1.0, 10)
     assert axis.locate([0.3, axis.edges[3], 0.6, axis.edges[6]]).tolist() == [2, 3, 5, 6]
+    # With nine cells the seventh edge divided by the width rounds to below 7; with six, what lies below 1/2 to 3.
+    ninth, sixth = Interval("x", 0.0, 1.0, 9), Interval("x", 0.0, 1.0, 6)
+    below = math.nextafter(0.5, 0.0)
+    assert math.floor(ninth.edges[7] / float(ninth.width)) == 6
+    assert math.floor(below / float(sixth.width)) == 3
+    assert ninth.locate([ninth.edges[7]]).tolist() == [7]
+    assert sixth.locate([below]).tolist() == [2]
 
 
 def test_edges_are_one_product_and_one_sum() -> None:

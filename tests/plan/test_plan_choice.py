@@ -230,5 +230,5 @@ def test_a_domain_beyond_memory_is_refused_before_anything_is_built(monkeypatch)
         with pytest.raises(sf.TooLarge) as refusal:
             call()
         assert str(refusal.value) == (
-            "10,000,000,000 cells need about 745.1 GiB, this machine has 1.0. Use fewer cells."
+            "10,000,000,000 cells need about 894.1 GiB, this machine has 1.0. Use fewer cells."
         )

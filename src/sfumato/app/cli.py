@@ -20,7 +20,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # a traceback with local variables could show private data
     help="Publish where and when things happened with differential privacy tuned to distance.",
-    epilog="Exit codes: 2 wrong argument, 3 budget spent, 4 file or ledger unreadable, 5 too large, 6 extra missing, 7 audit failed.",
+    epilog="Exit codes: 2 wrong argument, 3 budget spent, 4 file or ledger unreadable, 5 too large, 6 extra missing, "
+    "7 audit failed.",
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
