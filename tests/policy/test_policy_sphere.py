@@ -366,4 +366,5 @@ def test_what_great_circles_cannot_promise_is_refused(call, message):
 
 def test_bounds_whose_ends_stay_apart_around_the_globe_are_fine():
     """At 60° north 0.2° of longitude around the date line are 11.1 km."""
-    build(-179.9, 0, 179.9, 60, delta=11_000)()
+    policy = build(-179.9, 0, 179.9, 60, delta=11_000)()
+    assert policy.moves.reach.min() >= 1

@@ -25,6 +25,17 @@ from sfumato.errors import LedgerError
 APPLICATION_ID = 0x5366756D  # "Sfum"
 SCHEMA_VERSION = 4
 
+
+def _append_only(table: str, rows: str) -> tuple[str, str]:
+    """What keeps the rows of a table as they were written."""
+    return (
+        f"CREATE TRIGGER {table}_never_changes BEFORE UPDATE ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, '{rows} of a ledger are never changed'); END",
+        f"CREATE TRIGGER {table}_never_goes BEFORE DELETE ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, '{rows} of a ledger are never deleted'); END",
+    )
+
+
 _FIRST = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     """
@@ -59,14 +70,7 @@ _FIRST = (
     )
     """,
     "CREATE INDEX entry_by_account ON entry (account, id)",
-    """
-    CREATE TRIGGER entry_never_changes BEFORE UPDATE ON entry
-    BEGIN SELECT RAISE(ABORT, 'entries of a ledger are never changed'); END
-    """,
-    """
-    CREATE TRIGGER entry_never_goes BEFORE DELETE ON entry
-    BEGIN SELECT RAISE(ABORT, 'entries of a ledger are never deleted'); END
-    """,
+    *_append_only("entry", "entries"),
     """
     CREATE TRIGGER account_never_goes BEFORE DELETE ON account
     BEGIN SELECT RAISE(ABORT, 'accounts of a ledger are never deleted'); END
@@ -85,14 +89,7 @@ _LEVELS = (
         PRIMARY KEY (account, release_id, level)
     )
     """,
-    """
-    CREATE TRIGGER level_never_changes BEFORE UPDATE ON level
-    BEGIN SELECT RAISE(ABORT, 'levels of a ledger are never changed'); END
-    """,
-    """
-    CREATE TRIGGER level_never_goes BEFORE DELETE ON level
-    BEGIN SELECT RAISE(ABORT, 'levels of a ledger are never deleted'); END
-    """,
+    *_append_only("level", "levels"),
 )
 
 _STREAMS = (
@@ -137,14 +134,7 @@ _STREAMS = (
     CREATE TRIGGER stream_never_goes BEFORE DELETE ON stream
     BEGIN SELECT RAISE(ABORT, 'streams of a ledger are never deleted'); END
     """,
-    """
-    CREATE TRIGGER step_never_changes BEFORE UPDATE ON step
-    BEGIN SELECT RAISE(ABORT, 'steps of a ledger are never changed'); END
-    """,
-    """
-    CREATE TRIGGER step_never_goes BEFORE DELETE ON step
-    BEGIN SELECT RAISE(ABORT, 'steps of a ledger are never deleted'); END
-    """,
+    *_append_only("step", "steps"),
 )
 
 _STAMPS = (
@@ -157,14 +147,7 @@ _STAMPS = (
         PRIMARY KEY (release_id, level)
     ) WITHOUT ROWID
     """,
-    """
-    CREATE TRIGGER stamp_never_changes BEFORE UPDATE ON stamp
-    BEGIN SELECT RAISE(ABORT, 'stamps of a ledger are never changed'); END
-    """,
-    """
-    CREATE TRIGGER stamp_never_goes BEFORE DELETE ON stamp
-    BEGIN SELECT RAISE(ABORT, 'stamps of a ledger are never deleted'); END
-    """,
+    *_append_only("stamp", "stamps"),
 )
 
 _ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS, 4: _STAMPS}
