@@ -34,7 +34,6 @@ PARTS = {
     "epsilon": Fraction(1),
     "blocks": (),
     "measured": np.ones(2, np.int64),
-    "digest": "deadbeef",
     "charged": False,
 }
 NEWEST = (
@@ -58,8 +57,8 @@ def kept(vault: Vault) -> State:
 
 def same(first: State, second: State) -> bool:
     return (
-        (first.release_id, first.level, first.epsilon, first.digest, first.charged)
-        == (second.release_id, second.level, second.epsilon, second.digest, second.charged)
+        (first.release_id, first.level, first.epsilon, first.token, first.about, first.charged)
+        == (second.release_id, second.level, second.epsilon, second.token, second.about, second.charged)
         and np.array_equal(first.measured, second.measured)
         and [block.rate for block in first.blocks] == [block.rate for block in second.blocks]
         and all(
@@ -597,7 +596,7 @@ def test_a_level_that_is_no_number_is_refused(vault: Vault, level: object) -> No
         ({"measured": [1]}, "measured of type list must be an array of int64."),
         ({"measured": np.ones(2)}, "measured of type float64 must be an array of int64."),
         ({"charged": 1}, "charged=1 must be True or False."),
-        ({"digest": b""}, "digest of type bytes must be a string."),
+        ({"token": b""}, "token of type bytes must be a string."),
     ],
 )
 def test_what_is_no_state_is_refused(change: dict[str, object], message: str) -> None:

@@ -31,7 +31,6 @@ def first_state(name: str = NAME, size: int = SIZE) -> State:
         epsilon=Fraction(1),
         blocks=blocks,
         measured=measured,
-        digest="first",
         charged=True,
     )
 
@@ -47,7 +46,6 @@ def next_state(state: State, epsilon: Fraction) -> State:
         epsilon=epsilon,
         blocks=blocks,
         measured=state.measured + moved,
-        digest=f"level {state.level + 1}",
         charged=state.charged,
     )
 

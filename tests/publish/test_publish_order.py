@@ -6,40 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from publish_spies import SpyLedger, SpySource
 
 import sfumato as sf
-from sfumato.noise import SystemSource
 
 LINE = sf.Line(0, 1, cells=4)
 POLICY = sf.threshold(LINE, 1)
 COUNTS = np.array([3, 1, 4, 1])
 SECRET = 987_654_321
-
-
-class SpySource:
-    """The system's randomness, with a line in a journal for every draw."""
-
-    private = True
-
-    def __init__(self, journal):
-        self.journal = journal
-
-    def words(self, count):
-        self.journal.append("draw")
-        return SystemSource().words(count)
-
-
-class SpyLedger(sf.Ledger):
-    """A ledger with a line in the journal once a charge is on disk."""
-
-    def __init__(self, path, journal):
-        super().__init__(path, epsilon=1)
-        self.journal = journal
-
-    def charge(self, *given, **named):
-        receipt = super().charge(*given, **named)
-        self.journal.append("record")
-        return receipt
 
 
 @pytest.fixture
@@ -49,7 +23,7 @@ def journal():
 
 @pytest.fixture
 def ledger(tmp_path, journal):
-    return SpyLedger(tmp_path / "budget.db", journal)
+    return SpyLedger(tmp_path / "budget.db", journal, epsilon=1)
 
 
 def plan_for(policy=POLICY, **given):

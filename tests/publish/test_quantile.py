@@ -9,42 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from publish_spies import SpyLedger, SpySource
 
 import sfumato as sf
 from sfumato.mechanism.quantiles import METHODS, rank_of
 from sfumato.mechanism.quantiles.choice import better
-from sfumato.noise import SystemSource
 from sfumato.publish.quantile import FEWEST_CELLS, MOST_CELLS, lattice_policy, median, quantile, step_in_cells
 
 VALUES = np.random.default_rng(0).normal(0.4, 0.1, 2001)
 SECRET = 987_654_321
 UNIT = {"bounds": (0, 1), "epsilon": 1}
-
-
-class SpySource:
-    """The system's randomness, with a line in a journal for every draw."""
-
-    private = True
-
-    def __init__(self, journal):
-        self.journal = journal
-
-    def words(self, count):
-        self.journal.append("draw")
-        return SystemSource().words(count)
-
-
-class SpyLedger(sf.Ledger):
-    """A ledger with a line in the journal once a charge is on disk."""
-
-    def __init__(self, path, journal):
-        super().__init__(path, epsilon=2)
-        self.journal = journal
-
-    def charge(self, *given, **named):
-        receipt = super().charge(*given, **named)
-        self.journal.append("record")
-        return receipt
 
 
 @pytest.fixture
@@ -54,7 +28,7 @@ def journal():
 
 @pytest.fixture
 def ledger(tmp_path, journal):
-    return SpyLedger(tmp_path / "budget.db", journal)
+    return SpyLedger(tmp_path / "budget.db", journal, epsilon=2)
 
 
 # --- what comes out ---------------------------------------------------------------------------------------------------

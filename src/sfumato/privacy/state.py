@@ -30,7 +30,7 @@ Level = tuple[int, Epsilon]
 class State:
     """A release at one level: its noise, block by block, and the integers that were published with it.
 
-    `level` counts from 0, the release as first published. `digest` names the public release of that level.
+    `level` counts from 0, the release as first published.
     `charged` says that the release was charged to a ledger, which must then count its levels; `token` is drawn at
     random for every level, and the ledger keeps it with the charge, so that a copy of the vault cannot pass another
     noise off for the one that was charged. `about` is the description of the release, so that nobody's copy of it need
@@ -42,7 +42,6 @@ class State:
     epsilon: Fraction
     blocks: tuple[Refinable, ...]
     measured: NDArray[np.int64]
-    digest: str
     charged: bool
     token: str = ""
     about: str = ""
@@ -60,7 +59,7 @@ class State:
             raise InvalidInput(f"measured of type {kind} must be an array of int64.")
         if not isinstance(self.charged, bool):
             raise InvalidInput(f"charged={self.charged!r} must be True or False.")
-        for name in ("release_id", "digest", "token", "about"):
+        for name in ("release_id", "token", "about"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidInput(f"{name} of type {type(getattr(self, name)).__name__} must be a string.")
         measured = np.ascontiguousarray(measured).reshape(measured.shape).view()
@@ -97,7 +96,6 @@ def encode(state: State, levels: tuple[Level, ...], payload: bytes = b"") -> Ite
         "release_id": state.release_id,
         "level": state.level,
         "epsilon": stored(state.epsilon, "epsilon"),
-        "digest": state.digest,
         "token": state.token,
         "about": state.about,
         "charged": state.charged,
@@ -141,7 +139,6 @@ def decode(content: bytes) -> tuple[State, tuple[Level, ...], bytes]:
         epsilon=Fraction(about["epsilon"]),
         blocks=tuple(blocks),
         measured=take(about["measured"], 8),
-        digest=about["digest"],
         token=about["token"],
         about=about["about"],
         charged=about["charged"],

@@ -34,7 +34,7 @@ from sfumato.privacy import Epsilon, Guarantee, Ledger, Vault
 from sfumato.privacy.state import State
 from sfumato.publish.step import StreamStep
 from sfumato.release import Release
-from sfumato.release.files import digest, from_bytes, honest, to_bytes
+from sfumato.release.files import from_bytes, honest, to_bytes
 
 
 def require_vault(vault: Any, mechanism: Mechanism, private: bool) -> None:
@@ -232,7 +232,6 @@ def _state(release: Release, blocks: tuple[Refinable, ...], level: int, *, charg
         epsilon=release.guarantee.epsilon,
         blocks=blocks,
         measured=np.array(release.measured),
-        digest=digest(release),
         charged=charged,
         token=secrets.token_hex(16),
         about=json.dumps(about, sort_keys=True, allow_nan=False),

@@ -59,11 +59,6 @@ def to_bytes(release: Release) -> bytes:
     return content.getvalue()
 
 
-def digest(release: Release) -> str:
-    """What names a release and all that it says: the digest in its file."""
-    return _digest(_described(release), release.counts.ravel(), release.measured)
-
-
 def _described(release: Release) -> dict[str, Any]:
     measured = release.measured
     description: dict[str, Any] = {
