@@ -92,6 +92,8 @@ class OnlineAllocator:
         weights = weights[:, weights[: self.window - 1].any(axis=0)]
         if not weights.size:
             return room
+        weights, alike = np.unique(weights, axis=1, return_counts=True)
+        weights = weights * alike  # futures that are alike are served alike, and count together
         shares = np.broadcast_to(self.lattice.shares(rooms.units), (ahead, weights.shape[1]))
         present = Present(weight=weight * self.samples / weights.shape[1], room=room)
         return solve(weights, shares, self.window, float(self.power), present=present, tolerance=TOLERANCE).present
