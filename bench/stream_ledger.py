@@ -5,6 +5,7 @@ a transaction of one page in the same file, committed as durably. The million st
 that writes a step, in large transactions instead of one each; the steps that are timed are ordinary ones.
 
     python bench/stream_ledger.py [--steps 1000000] [--timed 300]
+    python bench/stream_ledger.py --url postgresql://user@host/database     # an empty database of a server
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from statistics import median
 
 from _report import table, write_json
@@ -49,7 +49,7 @@ def milliseconds(numbers: range, *acts: Callable[[int], object]) -> list[float]:
 def durable_transaction(stream: StreamAccount) -> None:
     """What no step can be faster than: open, write one page, commit, close."""
     with stream._store.write() as connection:
-        connection.execute("CREATE TABLE IF NOT EXISTS scratch (value)")
+        connection.execute("CREATE TABLE IF NOT EXISTS scratch (value INTEGER)")
         connection.execute("INSERT INTO scratch VALUES (1)")
 
 
@@ -64,7 +64,8 @@ def fill(stream: StreamAccount, first: int, stop: int, batch: int = 50_000) -> N
                 stream_rows.insert_step(connection, row, number, step)
 
 
-def times(ledger: Ledger, window: int, steps: int, timed: int) -> dict[str, object]:
+def times(place: str, window: int, steps: int, timed: int) -> dict[str, object]:
+    ledger = Ledger(place, epsilon=1)
     stream = ledger.stream(f"window-{window}", epsilon=1, window=window, policy=POLICY)
 
     def step(number: int) -> None:
@@ -78,7 +79,7 @@ def times(ledger: Ledger, window: int, steps: int, timed: int) -> dict[str, obje
     fill(stream, window + timed, steps)
     last, floor_last = milliseconds(range(steps, steps + timed), step, floor)
     (reading,) = milliseconds(range(timed), lambda _: stream.remaining())
-    (opening,) = milliseconds(range(1), lambda _: Ledger(ledger.path))
+    (opening,) = milliseconds(range(1), lambda _: Ledger(place))
     return {
         "window": window,
         "steps": len(stream),
@@ -88,13 +89,13 @@ def times(ledger: Ledger, window: int, steps: int, timed: int) -> dict[str, obje
         "disk alone then": floor_last,
         "ms, remaining()": reading,
         "s to open": opening / 1000,
-        "MB": round(ledger.path.stat().st_size / 1e6),
+        "MB": None if ledger.path is None else round(ledger.path.stat().st_size / 1e6),
     }
 
 
-def rival(path: Path, steps: int) -> None:
+def rival(place: str, steps: int) -> None:
     """Charge the next step, against the others, until there are so many. Prints its beginning, end and own steps."""
-    stream, got = Ledger(path).stream("together"), 0
+    stream, got = Ledger(place).stream("together"), 0
     begun, number = time.time(), 0
     while number < steps:
         try:
@@ -106,9 +107,9 @@ def rival(path: Path, steps: int) -> None:
     print(begun, time.time(), got)
 
 
-def together(ledger: Ledger, steps: int) -> dict[str, object]:
-    stream = ledger.stream("together", epsilon=1, window=24, policy=POLICY)
-    command = [sys.executable, __file__, "--rival", str(ledger.path), str(steps)]
+def together(place: str, steps: int) -> dict[str, object]:
+    stream = Ledger(place, epsilon=1).stream("together", epsilon=1, window=24, policy=POLICY)
+    command = [sys.executable, __file__, "--rival", place, str(steps)]
     workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
     lines = [worker.communicate()[0].split() for worker in workers]
     begun, ended = min(float(line[0]) for line in lines), max(float(line[1]) for line in lines)
@@ -128,21 +129,22 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=10**6)
     parser.add_argument("--timed", type=int, default=300)
     parser.add_argument("--together", type=int, default=2000)
+    parser.add_argument("--url", help="a PostgreSQL server in place of files")
     parser.add_argument("--rival", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rival:
-        rival(Path(options.rival[0]), int(options.rival[1]))
+        rival(options.rival[0], int(options.rival[1]))
         return
     with tempfile.TemporaryDirectory() as folder:
         rows = [
-            times(Ledger(Path(folder) / f"{window}.db", epsilon=1), window, options.steps, options.timed)
-            for window in WINDOWS
+            times(options.url or f"{folder}/{window}.db", window, options.steps, options.timed) for window in WINDOWS
         ]
-        rivals = together(Ledger(Path(folder) / "together.db", epsilon=1), options.together)
+        rivals = together(options.url or f"{folder}/together.db", options.together)
     table(rows)
     print()
     table([rivals])
-    print(f"\nwritten to {write_json('stream_ledger', {'steps': rows, 'together': rivals})}")
+    name = "stream_ledger_server" if options.url else "stream_ledger"
+    print(f"\nwritten to {write_json(name, {'steps': rows, 'together': rivals})}")
 
 
 if __name__ == "__main__":

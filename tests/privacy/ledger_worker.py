@@ -9,7 +9,6 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from sfumato.domain import Line
 from sfumato.errors import BudgetExceeded
@@ -44,7 +43,30 @@ def interrupt_statements(interrupt: Callable[[int, str], None]) -> None:
     store_module.sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Interrupted)  # type: ignore[assignment]
 
 
-def spend_all(path: Path) -> None:
+def interrupt_server(interrupt: Callable[[int, str], None]) -> None:
+    """The same where a PostgreSQL server keeps the ledger."""
+    import psycopg
+
+    connect, count = psycopg.connect, [0]
+
+    class Interrupted(psycopg.Connection):
+        def execute(self, query: str, *rest: object, **more: object) -> psycopg.Cursor:  # type: ignore[override]
+            count[0] += 1
+            interrupt(count[0], query)
+            return super().execute(query, *rest, **more)  # type: ignore[arg-type, call-overload]
+
+        def close(self) -> None:
+            count[0] += 1
+            try:
+                interrupt(count[0], "close")
+            finally:
+                super().close()
+
+    assert connect == psycopg.Connection.connect
+    psycopg.connect = Interrupted.connect  # type: ignore[assignment]
+
+
+def spend_all(path: str) -> None:
     """Charge until nothing is left, and print how often that went well."""
     ledger, done = Ledger(path, epsilon=1), 0
     try:
@@ -55,7 +77,7 @@ def spend_all(path: Path) -> None:
         print(done)
 
 
-def die_at_each_statement(path: Path) -> None:
+def die_at_each_statement(path: str) -> None:
     """Fork a child for n = 1, 2, …, which opens the ledger, charges once, and is killed before its n-th statement.
 
     Prints a line for each child: whether its charge was acknowledged. Ends with the first child that lived.
@@ -69,7 +91,7 @@ def die_at_each_statement(path: Path) -> None:
                 if count == last:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            interrupt_statements(die)
+            (interrupt_server if "://" in path else interrupt_statements)(die)
             charge_once(Ledger(path, epsilon=1))
             os.write(writer, b"x")
             os._exit(0)
@@ -82,7 +104,7 @@ def die_at_each_statement(path: Path) -> None:
             return
 
 
-def die_at_random(path: Path, rounds: int) -> None:
+def die_at_random(path: str, rounds: int) -> None:
     """Fork children that charge without pause, and kill each after a random moment. Prints the acknowledgements."""
     acknowledged = 0
     for number in range(rounds):
@@ -111,7 +133,7 @@ def die_at_random(path: Path, rounds: int) -> None:
     print(acknowledged)
 
 
-def fork_beside_a_thread(path: Path, forks: int) -> None:
+def fork_beside_a_thread(path: str, forks: int) -> None:
     """Fork again and again while a thread charges; each child charges once. Prints the acknowledged charges."""
     import threading
 
@@ -144,4 +166,4 @@ if __name__ == "__main__":
         "die_at_each_statement": die_at_each_statement,
         "die_at_random": die_at_random,
         "fork_beside_a_thread": fork_beside_a_thread,
-    }[action](Path(path), *map(int, numbers))
+    }[action](path, *map(int, numbers))

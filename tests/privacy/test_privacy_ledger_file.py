@@ -18,8 +18,7 @@ from sfumato.errors import LedgerError
 from sfumato.policy import threshold
 from sfumato.privacy import Ledger
 from sfumato.privacy import store as store_module
-from sfumato.privacy.schema import APPLICATION_ID
-from sfumato.privacy.store import Store
+from sfumato.privacy.store import APPLICATION_ID, Store
 
 POLICY = threshold(Line(0, 1, cells=5), theta=1)
 

@@ -7,6 +7,7 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+import postgres_server
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -26,20 +27,19 @@ amounts = st.fractions(min_value=Fraction(1, 50), max_value=1, max_denominator=6
 class LedgerMachine(RuleBasedStateMachine):
     @initialize(total=amounts)
     def open_new(self, total: Fraction) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="sfumato-"))
-        self.path = self.directory / "budget.db"
+        self.place = self.new_place()
         self.total, self.spent, self.lines = total, Fraction(0), 1
-        self.ledgers = [Ledger(self.path, epsilon=total, policy=ACCOUNT)]
+        self.ledgers = [Ledger(self.place, epsilon=total, policy=ACCOUNT)]
 
     @rule()
     def open_again(self) -> None:
-        self.ledgers = [Ledger(self.path, epsilon=self.total), self.ledgers[0]]
+        self.ledgers = [Ledger(self.place, epsilon=self.total), self.ledgers[0]]
 
     @rule(epsilon=amounts)
     def open_with_another_total(self, epsilon: Fraction) -> None:
         if epsilon != self.total:
             with pytest.raises(InvalidInput):
-                Ledger(self.path, epsilon=epsilon)
+                Ledger(self.place, epsilon=epsilon)
 
     @rule(epsilon=amounts, which=st.integers(0, 1), policy=st.sampled_from([ACCOUNT, WEAKER]))
     def charge(self, epsilon: Fraction, which: int, policy: object) -> None:
@@ -70,11 +70,26 @@ class LedgerMachine(RuleBasedStateMachine):
         assert (ledger.total, ledger.spent, ledger.remaining) == (self.total, self.spent, self.total - self.spent)
         assert len(ledger.history()) == self.lines
 
+    def new_place(self) -> str:
+        self.directory = Path(tempfile.mkdtemp(prefix="sfumato-"))
+        return str(self.directory / "budget.db")
+
     def teardown(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class LedgerMachineOnAServer(LedgerMachine):
+    def new_place(self) -> str:
+        server = postgres_server.shared()
+        return server.url(server.fresh())
+
+    def teardown(self) -> None:
+        pass  # the server goes with all its databases
 
 
 TestLedgerMachine = pytest.mark.slow(LedgerMachine.TestCase)
 TestLedgerMachine.settings = settings(
     max_examples=20, stateful_step_count=15, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+TestLedgerMachineOnAServer = pytest.mark.slow(LedgerMachineOnAServer.TestCase)
+TestLedgerMachineOnAServer.settings = settings(TestLedgerMachine.settings, max_examples=6)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -23,8 +22,8 @@ NOON = datetime(2026, 3, 1, 12)
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "budget.db", epsilon=1)
+def ledger(place: str) -> Ledger:
+    return Ledger(place, epsilon=1)
 
 
 @pytest.fixture
@@ -381,7 +380,7 @@ def test_a_stream_does_not_touch_the_total_of_its_ledger(ledger: Ledger, stream:
 
 def test_streams_are_counted_apart(ledger: Ledger, stream: StreamAccount) -> None:
     other = ledger.stream("trips", epsilon=2, window=3, policy=POLICY)
-    elsewhere = Ledger(ledger.path, epsilon=1, dataset="ferries").stream("visits", epsilon=3, window=2, policy=POLICY)
+    elsewhere = Ledger(ledger.place, epsilon=1, dataset="ferries").stream("visits", epsilon=3, window=2, policy=POLICY)
     for account, epsilon in ((stream, 1), (other, 2), (elsewhere, 3)):
         assert _charge(account, 1, epsilon) == 0
     assert [len(account) for account in (stream, other, elsewhere)] == [1, 1, 1]

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
+import postgres_server
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -32,10 +33,9 @@ class StreamMachine(RuleBasedStateMachine):
 
     @initialize(epsilon=amounts, size=st.integers(1, 6), clock=st.booleans())
     def open_new(self, epsilon: Fraction, size: int, clock: bool) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="sfumato-"))
-        self.path, self.epsilon, self.size, self.clock = self.directory / "budget.db", epsilon, size, clock
+        self.place, self.epsilon, self.size, self.clock = self.new_place(), epsilon, size, clock
         window = timedelta(hours=size) if clock else size
-        self.streams = [Ledger(self.path, epsilon=1).stream("s", epsilon=epsilon, window=window, policy=POLICY)]
+        self.streams = [Ledger(self.place, epsilon=1).stream("s", epsilon=epsilon, window=window, policy=POLICY)]
         self.now = 0
         self.spent: dict[int, Fraction] = {}
         self.levels: dict[int, int] = {}
@@ -54,7 +54,7 @@ class StreamMachine(RuleBasedStateMachine):
 
     @rule()
     def open_again(self) -> None:
-        self.streams = [Ledger(self.path).stream("s", epsilon=self.epsilon), self.streams[0]]
+        self.streams = [Ledger(self.place).stream("s", epsilon=self.epsilon), self.streams[0]]
 
     @rule(gap=gaps, epsilon=amounts, which=st.integers(0, 1))
     def charge(self, gap: int, epsilon: Fraction, which: int) -> None:
@@ -126,11 +126,26 @@ class StreamMachine(RuleBasedStateMachine):
         assert remaining.next_epsilon == then
         assert remaining.next_time == (None if when is None else self.time(when))
 
+    def new_place(self) -> str:
+        self.directory = Path(tempfile.mkdtemp(prefix="sfumato-"))
+        return str(self.directory / "budget.db")
+
     def teardown(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class StreamMachineOnAServer(StreamMachine):
+    def new_place(self) -> str:
+        server = postgres_server.shared()
+        return server.url(server.fresh())
+
+    def teardown(self) -> None:
+        pass  # the server goes with all its databases
 
 
 TestStreamMachine = pytest.mark.slow(StreamMachine.TestCase)
 TestStreamMachine.settings = settings(
     max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+TestStreamMachineOnAServer = pytest.mark.slow(StreamMachineOnAServer.TestCase)
+TestStreamMachineOnAServer.settings = settings(TestStreamMachine.settings, max_examples=6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,8 @@ POLICY = threshold(LINE, theta=1)
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "budget.db", epsilon=1)
+def ledger(place: str) -> Ledger:
+    return Ledger(place, epsilon=1)
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def stream(ledger: Ledger) -> StreamAccount:
 
 def test_a_stream_goes_on_when_it_is_opened_again(ledger: Ledger, stream: StreamAccount) -> None:
     stream.charge(1, 0.6, label="visits", release_id="r1")
-    again = Ledger(ledger.path).stream("visits")
+    again = Ledger(ledger.place).stream("visits")
     assert (again.name, again.epsilon, again.window, again.policy) == ("visits", 1, Window.of(7), POLICY)
     assert (again.unit, again.max_per_entity) == ("record", None)
     assert again.remaining(2).epsilon == 0.4
@@ -57,7 +56,7 @@ def test_a_new_stream_needs_its_promise(ledger: Ledger, given_arguments: dict[st
     with pytest.raises(InvalidInput) as caught:
         ledger.stream("visits", **given_arguments)  # type: ignore[arg-type]
     assert str(caught.value) == (
-        f"{missing} missing: there is no stream 'visits' in account 'default' of '{ledger.path}' yet, and a new one "
+        f"{missing} missing: there is no stream 'visits' in account 'default' of '{ledger.place}' yet, and a new one "
         "needs its promise. Nothing was created. Open it as in ledger.stream('visits', epsilon=1.0, window=7, "
         "policy=policy)."
     )

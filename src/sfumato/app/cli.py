@@ -111,7 +111,9 @@ def publish(
     workload: options.Queries = "ranges",
     epsilon: options.Epsilon = "1",
     mechanism: options.Mechanism = None,
-    ledger_file: Annotated[Path | None, typer.Option("--ledger", help="Charge the release to this ledger.")] = None,
+    ledger_place: Annotated[
+        str | None, typer.Option("--ledger", help="Charge the release to this ledger: a file or a URL.")
+    ] = None,
     dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default",
     label: Annotated[str | None, typer.Option(help="A note for the ledger, in plain text.")] = None,
     without_ledger: Annotated[bool, typer.Option(help="Publish without keeping account.")] = False,
@@ -126,7 +128,7 @@ def publish(
     --epsilon 10)
     """
     with reported(as_json):
-        if (ledger_file is None) != without_ledger:
+        if (ledger_place is None) != without_ledger:
             raise InvalidInput(
                 "give --ledger FILE to keep account of what is spent, or say --without-ledger, one of the two."
             )
@@ -135,7 +137,7 @@ def publish(
         chosen = sf.plan(rule, options.workload(workload), epsilon, mechanism=mechanism, max_per_entity=max_per_entity)
         if out.is_dir() or not out.absolute().parent.is_dir():
             raise InvalidInput(f"--out {out} cannot be written there. Nothing was counted, drawn or recorded.")
-        account = None if ledger_file is None else sf.Ledger(ledger_file, dataset=dataset)
+        account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=dataset)
         secrets = None if vault_folder is None else sf.Vault(vault_folder, key)
         counts = sf.count(
             data,
@@ -171,7 +173,7 @@ def refine(
     vault_folder: Annotated[Path, typer.Option("--vault", help="The vault it was published with.")],
     out: Annotated[Path, typer.Option(help="Where to write the finer release.")],
     key: options.VaultKey = None,
-    ledger_file: Annotated[Path | None, typer.Option("--ledger", help="The ledger it was charged to.")] = None,
+    ledger_place: Annotated[str | None, typer.Option("--ledger", help="The ledger it was charged to.")] = None,
     dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default",
     label: Annotated[str | None, typer.Option(help="A note for the ledger, in plain text.")] = None,
     as_json: options.Json = False,
@@ -186,7 +188,7 @@ def refine(
             raise InvalidInput(f"--out {out} cannot be written there. Nothing was drawn or recorded.")
         if not vault_folder.is_dir():
             raise InvalidInput(f"there is no vault {vault_folder}. Nothing was drawn or recorded.")
-        account = None if ledger_file is None else sf.Ledger(ledger_file, dataset=dataset)
+        account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=dataset)
         finer = sf.load(release).refine(epsilon, vault=sf.Vault(vault_folder, key), ledger=account, label=label)
         finer.save(out)
         if as_json:

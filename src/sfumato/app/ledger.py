@@ -16,13 +16,13 @@ app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What has been spent on a dataset, and what is left."
 )
 
-File = Annotated[Path, typer.Argument(help="The ledger file.")]
+Place = Annotated[str, typer.Argument(help="The ledger: a file, or postgresql://user@host/database.")]
 Dataset = Annotated[str, typer.Option(help="The account: one for each dataset.")]
 
 
 @app.command("open")
 def open_account(
-    file: File,
+    place: Place,
     epsilon: Annotated[str, typer.Option(help="The total that may ever be spent on this dataset.")],
     dataset: Dataset = "default",
     as_json: Json = False,
@@ -32,24 +32,23 @@ def open_account(
     Example: sfumato ledger open budget.db --epsilon 10
     """
     with reported(as_json):
-        _show(sf.Ledger(file, epsilon, dataset=dataset), as_json)
+        _show(sf.Ledger(place, epsilon, dataset=dataset), as_json)
 
 
 @app.command()
-def show(file: File, dataset: Dataset = "default", as_json: Json = False) -> None:
+def show(place: Place, dataset: Dataset = "default", as_json: Json = False) -> None:
     """Show an account: what was spent, on what, and what is left.
 
     Example: sfumato ledger show budget.db
     """
     with reported(as_json):
-        if not file.exists():
-            raise InvalidInput(f"there is no ledger {file}. Open one with: sfumato ledger open {file} --epsilon 10")
-        _show(sf.Ledger(file, dataset=dataset), as_json)
+        _require_there(place)
+        _show(sf.Ledger(place, dataset=dataset), as_json)
 
 
 @app.command("raise")
 def raise_cap(
-    file: File,
+    place: Place,
     epsilon: Annotated[str, typer.Option(help="The new total, above the old one. It weakens the promise made so far.")],
     dataset: Dataset = "default",
     as_json: Json = False,
@@ -59,11 +58,16 @@ def raise_cap(
     Example: sfumato ledger raise budget.db --epsilon 12
     """
     with reported(as_json):
-        if not file.exists():
-            raise InvalidInput(f"there is no ledger {file}. Open one with: sfumato ledger open {file} --epsilon 10")
-        account = sf.Ledger(file, dataset=dataset)
+        _require_there(place)
+        account = sf.Ledger(place, dataset=dataset)
         account.raise_cap(epsilon)
         _show(account, as_json)
+
+
+def _require_there(place: str) -> None:
+    """Say in the command line's own words that there is no such file; a server is asked when it is opened."""
+    if "://" not in place and not Path(place).exists():
+        raise InvalidInput(f"there is no ledger {place}. Open one with: sfumato ledger open {place} --epsilon 10")
 
 
 def _show(account: sf.Ledger, as_json: bool) -> None:

@@ -26,7 +26,9 @@ def stream(
     time: Annotated[str, typer.Option(help="Column that says when a record happened.")],
     step: Annotated[str, typer.Option(help="How long a step is: 15m, 1h, 1d; or a whole number for a whole column.")],
     window: Annotated[int, typer.Option(help="How many steps a change may last and be hidden at --epsilon.")],
-    ledger_file: Annotated[Path, typer.Option("--ledger", help="The ledger that keeps the stream's account.")],
+    ledger_place: Annotated[
+        str, typer.Option("--ledger", help="The ledger that keeps the stream's account: a file or a URL.")
+    ],
     name: Annotated[str, typer.Option(help="The stream's name in the ledger.")],
     out: Annotated[Path, typer.Option(help="The folder for the releases, one file a step.")],
     start: Annotated[str | None, typer.Option(help="When the first step begins; needed once.")] = None,
@@ -86,7 +88,7 @@ def stream(
             epsilon=epsilon,
             window=window,
             step=ruler.step if isinstance(ruler.step, timedelta) else None,
-            ledger=sf.Ledger(ledger_file, dataset=dataset),
+            ledger=sf.Ledger(ledger_place, dataset=dataset),
             name=name,
             allocation=allocation,  # type: ignore[arg-type]
             weights=_in_advance(known, ruler, begin, end) if allocation == "offline" else None,

@@ -18,7 +18,6 @@ place.
 from __future__ import annotations
 
 import os
-import sqlite3
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -31,6 +30,8 @@ from sfumato.privacy import checks, levels, rows
 from sfumato.privacy.account import Account, Entry, Receipt
 from sfumato.privacy.budget import Epsilon, at_most
 from sfumato.privacy.cost import cost_rate
+from sfumato.privacy.database import Connection
+from sfumato.privacy.places import database_at
 from sfumato.privacy.store import Store
 from sfumato.privacy.streams import StreamAccount
 from sfumato.privacy.unit import Unit, account_unit_of, unit_of
@@ -40,7 +41,8 @@ from sfumato.privacy.window import Window
 class Ledger:
     """The account of one dataset in a ledger file: `Ledger("budget.db", epsilon=10.0)`.
 
-    A missing file or account is created, and needs `epsilon`, its total. An existing one is opened, and
+    The URL of a PostgreSQL server stands for a file that several machines share (`sfumato.privacy.postgres`). A missing
+    file or account is created, and needs `epsilon`, its total. An existing one is opened, and
     whatever is given must agree with what is stored. Without a policy or unit the account takes those of
     its first release.
     """
@@ -56,9 +58,8 @@ class Ledger:
         max_per_entity: int | None = None,
         timeout: float = 30.0,
     ) -> None:
-        self.path = _file_path(path)
         self.dataset = checks.words(dataset, "dataset")
-        self._store = Store(self.path, timeout=timeout)
+        self._store = database_at(path, timeout=timeout)
         total = None if epsilon is None else Epsilon(positive_fraction(epsilon, "epsilon"))
         account_unit = account_unit_of(unit, max_per_entity)
         if policy is not None:
@@ -67,7 +68,8 @@ class Ledger:
             raise self._needs_epsilon()
         self._store.create_if_missing()
         with self._store.write() as connection:
-            rows.require_sound(connection, str(self.path))
+            self._store.require_whole(connection)
+            rows.require_sound(connection, self.place)
             levels.require_sound(connection)
             account = rows.find_account(connection, self.dataset)
             if account is None:
@@ -79,7 +81,7 @@ class Ledger:
             elif total is not None and total != account.total:
                 raise InvalidInput(
                     f"epsilon={text(total)} differs from the total of {text(account.total)} that account "
-                    f"'{self.dataset}' of '{self.path}' has. Nothing was changed. Leave epsilon out to "
+                    f"'{self.dataset}' of '{self.place}' has. Nothing was changed. Leave epsilon out to "
                     f"go on with {text(account.total)}; to raise it, open the ledger and call raise_cap."
                 )
             agreed = self._with_terms(account, policy, account_unit)
@@ -234,6 +236,16 @@ class Ledger:
     # ---------------------------------------------------------------- reading
 
     @property
+    def place(self) -> str:
+        """Where the ledger is: its file, or its database without the password."""
+        return self._store.place
+
+    @property
+    def path(self) -> Path | None:
+        """The ledger's file, or None when a server keeps it."""
+        return self._store.path if isinstance(self._store, Store) else None
+
+    @property
     def total(self) -> Epsilon:
         """The account's total ε, exact."""
         return self._account().total
@@ -275,12 +287,12 @@ class Ledger:
             return rows.all_accounts(connection)
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self.path)!r}, dataset={self.dataset!r})"
+        return f"Ledger({self.place!r}, dataset={self.dataset!r})"
 
     def __str__(self) -> str:
         account = self._account()
         return (
-            f"Account '{self.dataset}' of '{self.path}': {account.spent} of {account.total} spent, "
+            f"Account '{self.dataset}' of '{self.place}': {account.spent} of {account.total} spent, "
             f"{at_most(account.remaining)} left"
         )
 
@@ -293,12 +305,12 @@ class Ledger:
     def _require(self, account: Account | None) -> Account:
         if account is None:  # the file was replaced while this ledger was open
             raise LedgerError(
-                f"'{self.path}' has no account '{self.dataset}' any more: the file was replaced. Nothing "
+                f"'{self.place}' has no account '{self.dataset}' any more: the file was replaced. Nothing "
                 "was drawn or recorded. Restore the ledger."
             )
         return account
 
-    def _standing(self, connection: sqlite3.Connection, release_id: str) -> tuple[Account, levels.Standing]:
+    def _standing(self, connection: Connection, release_id: str) -> tuple[Account, levels.Standing]:
         account = self._require(rows.find_account(connection, self.dataset))
         standing = levels.find(connection, self.dataset, release_id)
         if standing is None:
@@ -310,7 +322,7 @@ class Ledger:
 
     @property
     def _where(self) -> str:
-        return f"account '{self.dataset}' of '{self.path}'"
+        return f"account '{self.dataset}' of '{self.place}'"
 
     def _with_terms(
         self, account: Account, policy: Policy | None, unit: Unit | None, *, first_release: bool = False
@@ -321,7 +333,7 @@ class Ledger:
                 account = replace(account, policy_spec=rows.canonical(policy), fingerprint=policy.fingerprint)
             elif not first_release and account.fingerprint != policy.fingerprint:
                 raise PolicyMismatch(
-                    f"policy: account '{self.dataset}' of '{self.path}' was opened under another policy "
+                    f"policy: account '{self.dataset}' of '{self.place}' was opened under another policy "
                     f"than the one given ({policy.describe()}). Nothing was changed. Leave policy out: "
                     "releases under other policies are charged at their exchange rate."
                 )
@@ -330,7 +342,7 @@ class Ledger:
                 account = replace(account, unit=unit if unit.name == "person" else Unit("record"))
             elif not first_release and account.unit != unit:
                 raise InvalidInput(
-                    f"unit: account '{self.dataset}' of '{self.path}' has the unit {account.unit}, not "
+                    f"unit: account '{self.dataset}' of '{self.place}' has the unit {account.unit}, not "
                     f"{unit}. Nothing was changed. Leave unit and max_per_entity out to go on with it."
                 )
         return account
@@ -353,23 +365,13 @@ class Ledger:
         advice = f"Use at most {at_most(fits)}, or r" if fits else "R"
         return BudgetExceeded(
             f"{cost} exceeds the {at_most(account.remaining)} left of {text(account.total)} in account "
-            f"'{self.dataset}' of '{self.path}'. Nothing was drawn or recorded. {advice}aise the total "
+            f"'{self.dataset}' of '{self.place}'. Nothing was drawn or recorded. {advice}aise the total "
             "with raise_cap, which weakens the promise."
         )
 
     def _needs_epsilon(self) -> InvalidInput:
+        name = self.place if self.path is None else self.path.name
         return InvalidInput(
-            f"epsilon is missing: there is no account '{self.dataset}' in '{self.path}' yet, and a new "
-            f"one needs its total. Nothing was created. Pass epsilon, as in Ledger('{self.path.name}', "
-            "epsilon=1.0)."
+            f"epsilon is missing: there is no account '{self.dataset}' in '{self.place}' yet, and a new "
+            f"one needs its total. Nothing was created. Pass epsilon, as in Ledger('{name}', epsilon=1.0)."
         )
-
-
-def _file_path(path: str | os.PathLike[str]) -> Path:
-    name = os.fspath(path)
-    if not isinstance(name, str) or name in ("", ":memory:"):
-        raise InvalidInput(
-            f"path={name!r} is not a file. A ledger must outlive the program. Give the path of a file, "
-            "such as 'budget.db'."
-        )
-    return Path(name).absolute()

@@ -9,7 +9,6 @@ first one: the account's terms and the release's policy are what they were.
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,6 +17,8 @@ from sfumato.exact import text
 from sfumato.privacy import rows
 from sfumato.privacy.account import Account, Entry
 from sfumato.privacy.budget import Epsilon, at_most, stored
+from sfumato.privacy.database import Connection
+from sfumato.privacy.schema import damaged
 
 _CHARGES = (
     "SELECT id FROM entry WHERE account = (SELECT id FROM account WHERE dataset = ?) AND release_id = ? "
@@ -68,7 +69,7 @@ class Standing:
         )
 
 
-def find(connection: sqlite3.Connection, dataset: str, release_id: str) -> Standing | None:
+def find(connection: Connection, dataset: str, release_id: str) -> Standing | None:
     """Where a release of an account stands; None when nothing was charged for it."""
     raised = connection.execute(_LEVELS, (dataset, release_id)).fetchall()
     charges = {row[2] for row in raised} or {row[0] for row in connection.execute(_CHARGES, (dataset, release_id))}
@@ -88,11 +89,11 @@ def find(connection: sqlite3.Connection, dataset: str, release_id: str) -> Stand
         sound &= (number, written) == (level, stored(epsilon, "epsilon")) and entry.rate == charge.rate
         sound &= (charge.kind, charge.release_id) == (entry.kind, entry.release_id) == ("release", release_id)
     if not sound:
-        raise rows.damaged(f"account '{dataset}': the levels of release '{release_id}' do not add up")
+        raise damaged(f"account '{dataset}': the levels of release '{release_id}' do not add up")
     return Standing(release_id=release_id, level=level, epsilon=epsilon, charge=charge, row=row)
 
 
-def insert(connection: sqlite3.Connection, dataset: str, standing: Standing, entry: Entry) -> None:
+def insert(connection: Connection, dataset: str, standing: Standing, entry: Entry) -> None:
     """Record the next level and its charge; the caller holds the transaction and updates the sums."""
     query = "SELECT account, fingerprint FROM entry WHERE id = ?"
     account, fingerprint = connection.execute(query, (standing.row,)).fetchone()
@@ -104,20 +105,20 @@ def insert(connection: sqlite3.Connection, dataset: str, standing: Standing, ent
     )
 
 
-def stamp(connection: sqlite3.Connection, release_id: str, level: int, token: str | None) -> None:
+def stamp(connection: Connection, release_id: str, level: int, token: str | None) -> None:
     """Keep which noise a level was charged for; the caller holds the transaction."""
     if token is not None:
         connection.execute("INSERT INTO stamp (release_id, level, token) VALUES (?, ?, ?)", (release_id, level, token))
 
 
-def stamped(connection: sqlite3.Connection, release_id: str, level: int) -> str | None:
+def stamped(connection: Connection, release_id: str, level: int) -> str | None:
     """The token that was kept, or None."""
     query = "SELECT token FROM stamp WHERE release_id = ? AND level = ?"
     found = connection.execute(query, (release_id, level)).fetchone()
     return None if found is None else str(found[0])
 
 
-def require_sound(connection: sqlite3.Connection) -> None:
+def require_sound(connection: Connection) -> None:
     """Refuse a file whose levels do not agree with its entries."""
     query = "SELECT DISTINCT dataset, release_id FROM level JOIN account ON account.id = level.account"
     for dataset, release_id in connection.execute(query).fetchall():

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 from typing import cast
 
-from sfumato.errors import LedgerError, SfumatoError
+from sfumato.errors import SfumatoError
 from sfumato.policy import Policy, policy_from_spec
 from sfumato.privacy.account import Account, Entry, EntryKind
 from sfumato.privacy.budget import Epsilon, stored
+from sfumato.privacy.database import Connection
+from sfumato.privacy.schema import damaged
 from sfumato.privacy.unit import Unit, unit_of
 
 _ACCOUNT = "SELECT dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened FROM account"
@@ -33,29 +33,29 @@ def canonical(policy: Policy) -> str:
     return json.dumps(policy.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def find_account(connection: sqlite3.Connection, dataset: str) -> Account | None:
+def find_account(connection: Connection, dataset: str) -> Account | None:
     """The account of a dataset, or None."""
     row = connection.execute(f"{_ACCOUNT} WHERE dataset = ?", (dataset,)).fetchone()
     return None if row is None else _account(row)
 
 
-def all_accounts(connection: sqlite3.Connection) -> tuple[Account, ...]:
+def all_accounts(connection: Connection) -> tuple[Account, ...]:
     """Every account of the file, in the order they were opened."""
     return tuple(_account(row) for row in connection.execute(f"{_ACCOUNT} ORDER BY id"))
 
 
-def entries_of(connection: sqlite3.Connection, dataset: str) -> tuple[Entry, ...]:
+def entries_of(connection: Connection, dataset: str) -> tuple[Entry, ...]:
     """The history of an account, oldest first."""
     query = f"{_ENTRY} WHERE account = (SELECT id FROM account WHERE dataset = ?) ORDER BY id"
     return tuple(_entry(row) for row in connection.execute(query, (dataset,)))
 
 
-def entry_at(connection: sqlite3.Connection, number: int) -> Entry:
+def entry_at(connection: Connection, number: int) -> Entry:
     """The entry in a row."""
     return _entry(connection.execute(f"{_ENTRY} WHERE id = ?", (number,)).fetchone())
 
 
-def insert_account(connection: sqlite3.Connection, account: Account) -> None:
+def insert_account(connection: Connection, account: Account) -> None:
     """Open an account; a second one for the same dataset is refused by the table."""
     connection.execute(
         "INSERT INTO account (dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened) "
@@ -64,7 +64,7 @@ def insert_account(connection: sqlite3.Connection, account: Account) -> None:
     )
 
 
-def update_account(connection: sqlite3.Connection, account: Account) -> None:
+def update_account(connection: Connection, account: Account) -> None:
     """Write the sums and terms of an account."""
     connection.execute(
         "UPDATE account SET total = ?, spent = ?, policy = ?, fingerprint = ?, unit = ?, max_per_entity "
@@ -73,10 +73,10 @@ def update_account(connection: sqlite3.Connection, account: Account) -> None:
     )
 
 
-def insert_entry(connection: sqlite3.Connection, dataset: str, entry: Entry, fingerprint: str | None) -> int:
+def insert_entry(connection: Connection, dataset: str, entry: Entry, fingerprint: str | None) -> int:
     """Add a line to an account's history; gives the number of its row."""
     unit = entry.unit
-    cursor = connection.execute(
+    connection.execute(
         "INSERT INTO entry (account, time, kind, label, release_id, policy, fingerprint, unit, "
         "max_per_entity, epsilon, rate, cost) VALUES ((SELECT id FROM account WHERE dataset = ?), ?, ?, "
         "?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -95,27 +95,22 @@ def insert_entry(connection: sqlite3.Connection, dataset: str, entry: Entry, fin
             stored(entry.cost, "the cost"),
         ),
     )
-    return cast(int, cursor.lastrowid)
+    # Rows are numbered in rising order, and nobody else writes in this transaction.
+    return cast(int, connection.execute("SELECT max(id) FROM entry").fetchone()[0])
 
 
-def require_sound(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a file that was cut, that SQLite finds damaged, or whose sums do not agree with its entries."""
-    (page,) = connection.execute("PRAGMA page_size").fetchone()
-    if Path(path).stat().st_size % page:  # SQLite reads the missing end of a page as zeros
-        raise damaged(f"'{path}' was cut short")
-    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if verdict != "ok":
-        raise damaged(f"'{path}': SQLite reports {verdict}")
+def require_sound(connection: Connection, place: str) -> None:
+    """Refuse a ledger whose sums do not agree with its entries."""
     for account in all_accounts(connection):
         entries = entries_of(connection, account.dataset)
         caps = [entry.epsilon for entry in entries if entry.kind != "release"]
         releases = [entry for entry in entries if entry.kind == "release"]
         if any(entry.cost != entry.epsilon * entry.rate for entry in releases) or not caps:
-            raise damaged(f"'{path}', account '{account.dataset}': its history does not add up")
+            raise damaged(f"'{place}', account '{account.dataset}': its history does not add up")
         if sum((entry.cost for entry in entries), Fraction(0)) != account.spent or caps[-1] != account.total:
-            raise damaged(f"'{path}', account '{account.dataset}': its sums do not agree with its history")
+            raise damaged(f"'{place}', account '{account.dataset}': its sums do not agree with its history")
         if account.spent > account.total:
-            raise damaged(f"'{path}', account '{account.dataset}': more is spent than it holds")
+            raise damaged(f"'{place}', account '{account.dataset}': more is spent than it holds")
 
 
 def policy_of(account: Account) -> Policy | None:
@@ -193,8 +188,3 @@ def read_amount(text: str) -> Epsilon:
     if amount < 0:
         raise ValueError("a negative amount")
     return amount
-
-
-def damaged(what: str) -> LedgerError:
-    """The refusal of a file whose content does not hold together."""
-    return LedgerError(f"The ledger is damaged: {what}. Nothing was drawn or recorded. Restore a backup.")

@@ -1,4 +1,4 @@
-"""The tables of a ledger file, and how a file is told to be one of ours.
+"""The tables of a ledger, for every database that may keep one.
 
 An account's running sum stands in its row and its entries stand beside it; both are written in one
 transaction and compared when the ledger is opened, so a file that was edited or half restored is noticed.
@@ -18,44 +18,84 @@ file only lacks tables, and gets them with the first transaction that writes to 
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from sfumato.errors import LedgerError
 
-APPLICATION_ID = 0x5366756D  # "Sfum"
 SCHEMA_VERSION = 4
 
 
-def _append_only(table: str, rows: str) -> tuple[str, str]:
-    """What keeps the rows of a table as they were written."""
-    return (
-        f"CREATE TRIGGER {table}_never_changes BEFORE UPDATE ON {table} "
-        f"BEGIN SELECT RAISE(ABORT, '{rows} of a ledger are never changed'); END",
-        f"CREATE TRIGGER {table}_never_goes BEFORE DELETE ON {table} "
-        f"BEGIN SELECT RAISE(ABORT, '{rows} of a ledger are never deleted'); END",
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How a database says what the tables need.
+
+    `key` numbers rows, `counted` numbers them in rising order and never again; `whole` is a type of at least 63 bits;
+    `by_key` keeps a table in the order of its key; `differs` compares rows that may hold NULL; `refuse` makes the
+    triggers (name, table, event, condition, message) that refuse a change.
+    """
+
+    key: str
+    counted: str
+    whole: str
+    by_key: str
+    differs: str
+    refuse: Callable[[str, str, str, str, str], tuple[str, ...]]
+
+
+def _sqlite_trigger(name: str, table: str, event: str, condition: str, message: str) -> tuple[str, ...]:
+    when = f"WHEN {condition} " if condition else ""
+    return (f"CREATE TRIGGER {name} BEFORE {event} ON {table} {when}BEGIN SELECT RAISE(ABORT, '{message}'); END",)
+
+
+SQLITE = Dialect(
+    key="INTEGER PRIMARY KEY",
+    counted="INTEGER PRIMARY KEY AUTOINCREMENT",
+    whole="INTEGER",
+    by_key="WITHOUT ROWID",
+    differs="IS NOT",
+    refuse=_sqlite_trigger,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A table whose rows stay as they were written: none is deleted, and none changed (`refused`: only so).."""
+
+    table: str
+    called: str
+    refused: str = ""
+    changes: bool = False
+
+    def triggers(self, say: Dialect) -> Iterator[str]:
+        """The statements that hold it to that."""
+        if not self.changes:
+            message = f"{self.called} of a ledger are never changed"
+            condition = self.refused.format(differs=say.differs)
+            yield from say.refuse(f"{self.table}_never_changes", self.table, "UPDATE", condition, message)
+        message = f"{self.called} of a ledger are never deleted"
+        yield from say.refuse(f"{self.table}_never_goes", self.table, "DELETE", "", message)
 
 
 _FIRST = (
-    f"PRAGMA application_id = {APPLICATION_ID}",
     """
     CREATE TABLE account (
-        id             INTEGER PRIMARY KEY,
+        id             {key},
         dataset        TEXT NOT NULL UNIQUE,
         total          TEXT NOT NULL,
         spent          TEXT NOT NULL,
         policy         TEXT,                -- canonical JSON of the policy's spec; NULL until the first release sets it
         fingerprint    TEXT,
         unit           TEXT CHECK (unit IN ('record', 'person')),
-        max_per_entity INTEGER CHECK (max_per_entity >= 1),
+        max_per_entity {whole} CHECK (max_per_entity >= 1),
         opened         TEXT NOT NULL,       -- UTC, ISO 8601
         CHECK ((policy IS NULL) = (fingerprint IS NULL))
     )
     """,
     """
     CREATE TABLE entry (
-        id             INTEGER PRIMARY KEY AUTOINCREMENT,
-        account        INTEGER NOT NULL REFERENCES account (id),
+        id             {counted},
+        account        {whole} NOT NULL REFERENCES account (id),
         time           TEXT NOT NULL,       -- UTC, ISO 8601
         kind           TEXT NOT NULL CHECK (kind IN ('open', 'release', 'raise')),
         label          TEXT NOT NULL,
@@ -63,48 +103,53 @@ _FIRST = (
         policy         TEXT,                -- the policy in words, for people
         fingerprint    TEXT,
         unit           TEXT,
-        max_per_entity INTEGER,
+        max_per_entity {whole},
         epsilon        TEXT NOT NULL,       -- of the release, or the new total
-        rate           INTEGER NOT NULL,
+        rate           {whole} NOT NULL,
         cost           TEXT NOT NULL
     )
     """,
     "CREATE INDEX entry_by_account ON entry (account, id)",
-    *_append_only("entry", "entries"),
-    """
-    CREATE TRIGGER account_never_goes BEFORE DELETE ON account
-    BEGIN SELECT RAISE(ABORT, 'accounts of a ledger are never deleted'); END
-    """,
+    _Kept("entry", "entries"),
+    _Kept("account", "accounts", changes=True),  # its sums and its total grow
 )
 
 _LEVELS = (
     """
     CREATE TABLE level (
-        account    INTEGER NOT NULL REFERENCES account (id),
+        account    {whole} NOT NULL REFERENCES account (id),
         release_id TEXT NOT NULL,
-        level      INTEGER NOT NULL CHECK (level >= 1),   -- level 0 is the release's own entry
+        level      {whole} NOT NULL CHECK (level >= 1),   -- level 0 is the release's own entry
         epsilon    TEXT NOT NULL,                         -- of the release at this level
-        charge     INTEGER NOT NULL REFERENCES entry (id),          -- the release's own
-        entry      INTEGER NOT NULL UNIQUE REFERENCES entry (id),   -- charges the difference to the level before
+        charge     {whole} NOT NULL REFERENCES entry (id),          -- the release's own
+        entry      {whole} NOT NULL UNIQUE REFERENCES entry (id),   -- charges the difference to the level before
         PRIMARY KEY (account, release_id, level)
     )
     """,
-    *_append_only("level", "levels"),
+    _Kept("level", "levels"),
+)
+
+# The clock of a stream is set once, by its first step; nothing else of it ever changes.
+_TERMS = (
+    "id", "account", "name", "epsilon", "window_kind", "window_size", "policy", "fingerprint", "unit", "max_per_entity"
+)  # fmt: skip
+_STREAM_CHANGED = "(OLD.clock IS NOT NULL OR ({old}) {{differs}} ({new}))".format(
+    old=", ".join(f"OLD.{name}" for name in _TERMS), new=", ".join(f"NEW.{name}" for name in _TERMS)
 )
 
 _STREAMS = (
     """
     CREATE TABLE stream (
-        id             INTEGER PRIMARY KEY,
-        account        INTEGER NOT NULL REFERENCES account (id),
+        id             {key},
+        account        {whole} NOT NULL REFERENCES account (id),
         name           TEXT NOT NULL,
         epsilon        TEXT NOT NULL,       -- of every window
         window_kind    TEXT NOT NULL CHECK (window_kind IN ('steps', 'time')),
-        window_size    INTEGER NOT NULL CHECK (window_size >= 1),   -- steps, or microseconds
+        window_size    {whole} NOT NULL CHECK (window_size >= 1),   -- steps, or microseconds
         policy         TEXT NOT NULL,       -- canonical JSON of its spec
         fingerprint    TEXT NOT NULL,
         unit           TEXT NOT NULL CHECK (unit IN ('record', 'person')),
-        max_per_entity INTEGER CHECK (max_per_entity >= 1),
+        max_per_entity {whole} CHECK (max_per_entity >= 1),
         clock          TEXT CHECK (clock IN ('steps', 'wall', 'utc')),   -- NULL until the first step sets it
         opened         TEXT NOT NULL,       -- UTC, ISO 8601
         UNIQUE (account, name)
@@ -113,28 +158,18 @@ _STREAMS = (
     # Kept in the order of the key: a window is one stretch of the table, and needs no further index.
     """
     CREATE TABLE step (
-        stream     INTEGER NOT NULL REFERENCES stream (id),
-        time       INTEGER NOT NULL,                      -- of the data: its step, or microseconds since 1970
-        level      INTEGER NOT NULL CHECK (level >= 0),   -- level 0 is the step's own charge
+        stream     {whole} NOT NULL REFERENCES stream (id),
+        time       {whole} NOT NULL,                      -- of the data: its step, or microseconds since 1970
+        level      {whole} NOT NULL CHECK (level >= 0),   -- level 0 is the step's own charge
         epsilon    TEXT NOT NULL,                         -- of the release at this level; 0/1 for a step skipped
         label      TEXT NOT NULL,
         release_id TEXT,
         recorded   TEXT NOT NULL,                         -- UTC, ISO 8601
         PRIMARY KEY (stream, time, level)
-    ) WITHOUT ROWID
+    ) {by_key}
     """,
-    """
-    CREATE TRIGGER stream_never_changes BEFORE UPDATE ON stream
-    WHEN OLD.clock IS NOT NULL OR (OLD.id, OLD.account, OLD.name, OLD.epsilon, OLD.window_kind, OLD.window_size,
-        OLD.policy, OLD.fingerprint, OLD.unit, OLD.max_per_entity) IS NOT (NEW.id, NEW.account, NEW.name, NEW.epsilon,
-        NEW.window_kind, NEW.window_size, NEW.policy, NEW.fingerprint, NEW.unit, NEW.max_per_entity)
-    BEGIN SELECT RAISE(ABORT, 'streams of a ledger are never changed'); END
-    """,
-    """
-    CREATE TRIGGER stream_never_goes BEFORE DELETE ON stream
-    BEGIN SELECT RAISE(ABORT, 'streams of a ledger are never deleted'); END
-    """,
-    *_append_only("step", "steps"),
+    _Kept("stream", "streams", refused=_STREAM_CHANGED),
+    _Kept("step", "steps"),
 )
 
 _STAMPS = (
@@ -142,44 +177,40 @@ _STAMPS = (
     """
     CREATE TABLE stamp (
         release_id TEXT NOT NULL,
-        level      INTEGER NOT NULL CHECK (level >= 1),
+        level      {whole} NOT NULL CHECK (level >= 1),
         token      TEXT NOT NULL,
         PRIMARY KEY (release_id, level)
-    ) WITHOUT ROWID
+    ) {by_key}
     """,
-    *_append_only("stamp", "stamps"),
+    _Kept("stamp", "stamps"),
 )
 
 _ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS, 4: _STAMPS}
 
 
-def bring_up_to_date(connection: sqlite3.Connection) -> None:
-    """Add what the file lacks: all of it when it is new. The caller holds the transaction."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version >= SCHEMA_VERSION:
-        return
-    for missing in range(version + 1, SCHEMA_VERSION + 1):
-        for statement in _ADDED[missing]:
-            connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+def statements(say: Dialect, *, since: int) -> Iterator[str]:
+    """What makes a ledger of version `since` (0: there is none) one of today."""
+    for version in range(since + 1, SCHEMA_VERSION + 1):
+        for part in _ADDED[version]:
+            if isinstance(part, _Kept):
+                yield from part.triggers(say)
+            else:
+                yield part.format(key=say.key, counted=say.counted, whole=say.whole, by_key=say.by_key)
 
 
-def require_ours(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a foreign database or a newer ledger before anything in it is touched."""
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    if application_id != APPLICATION_ID:
-        raise LedgerError(
-            f"'{path}' is not a sfumato ledger: it is empty, cut short, or another program's database. "
-            "Nothing was drawn or recorded. Give the path of a ledger, or one where no file exists to "
-            "start a new ledger."
-        )
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+def require_version(version: int, place: str) -> None:
+    """Refuse a ledger that this program cannot read, before anything in it is touched."""
     if version > SCHEMA_VERSION:
         raise LedgerError(
-            f"'{path}' was written by a newer sfumato (ledger version {version}; this one reads up to "
+            f"'{place}' was written by a newer sfumato (ledger version {version}; this one reads up to "
             f"{SCHEMA_VERSION}). Nothing was drawn or recorded. Upgrade sfumato."
         )
     if version < 1:
         raise LedgerError(
-            f"'{path}' is damaged: its ledger version is {version}. Nothing was drawn or recorded. Restore a backup."
+            f"'{place}' is damaged: its ledger version is {version}. Nothing was drawn or recorded. Restore a backup."
         )
+
+
+def damaged(what: str) -> LedgerError:
+    """The refusal of a ledger whose content does not hold together."""
+    return LedgerError(f"The ledger is damaged: {what}. Nothing was drawn or recorded. Restore a backup.")

@@ -8,8 +8,7 @@
 - **Whole from birth.** A new ledger is built under another name and linked into place, so the path never
   holds half a ledger, two processes that create it at once get the same one, and an empty file is always
   damage, never a fresh start.
-- **Fork-safe.** SQLite must not see its own connections in a forked child. No connection outlives an
-  operation, and a fork waits until no operation runs.
+- **Fork-safe.** SQLite must not see its own connections in a forked child (`database.GATE`).
 
 Every failure is a LedgerError. When a commit itself fails the charge may or may not have been kept:
 over-charged at worst.
@@ -19,7 +18,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -27,11 +25,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sfumato.errors import LedgerError
-from sfumato.privacy.schema import bring_up_to_date, require_ours
+from sfumato.privacy.database import GATE, Connection
+from sfumato.privacy.schema import SCHEMA_VERSION, SQLITE, damaged, require_version, statements
 
-_GATE = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release)
+APPLICATION_ID = 0x5366756D  # "Sfum", in the header of the file
 
 _NEXT_STEP = {
     "SQLITE_BUSY": "Another process holds the ledger. Try again when it has finished",
@@ -54,6 +51,11 @@ class Store:
         self.path = path
         self.timeout = timeout
 
+    @property
+    def place(self) -> str:
+        """The path, as messages name it."""
+        return str(self.path)
+
     def exists(self) -> bool:
         """Whether there is a file at the path; a directory that may not be searched counts as empty."""
         return _is_there(self.path)
@@ -75,12 +77,12 @@ class Store:
                 "another path."
             )
         draft = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
-        with _GATE, self._translated():
+        with GATE, self._translated():
             try:
                 with closing(_connect(draft, "rwc", self.timeout)) as connection:
                     _make_durable(connection, str(self.path))
                     connection.execute("BEGIN IMMEDIATE")
-                    bring_up_to_date(connection)
+                    _bring_up_to_date(connection)
                     connection.execute("COMMIT")
                 _sync(draft)
                 try:
@@ -92,6 +94,15 @@ class Store:
                 for suffix in ("", "-wal", "-shm"):
                     draft.with_name(draft.name + suffix).unlink(missing_ok=True)
 
+    def require_whole(self, connection: Connection) -> None:
+        """Refuse a file that was cut, or that SQLite finds damaged."""
+        (page,) = connection.execute("PRAGMA page_size").fetchone()
+        if self.path.stat().st_size % page:  # SQLite reads the missing end of a page as zeros
+            raise damaged(f"'{self.path}' was cut short")
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise damaged(f"'{self.path}': SQLite reports {verdict}")
+
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one consistent state."""
@@ -102,12 +113,12 @@ class Store:
     def write(self) -> Iterator[sqlite3.Connection]:
         """A connection that nobody else writes beside; committed and on disk when the block ends without an error."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
-            bring_up_to_date(connection)  # kept only if the block ends well, like all the rest
+            _bring_up_to_date(connection)  # kept only if the block ends well, like all the rest
             yield connection
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with _GATE, self._translated(), closing(self._begun(begin)) as connection:
+        with GATE, self._translated(), closing(self._begun(begin)) as connection:
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -127,7 +138,7 @@ class Store:
         while True:
             connection = _connect(self.path, "rw", self.timeout)
             try:
-                require_ours(connection, str(self.path))
+                _require_ours(connection, str(self.path))
                 _make_durable(connection, str(self.path))
                 connection.execute(begin)
                 return connection
@@ -173,6 +184,29 @@ def _make_durable(connection: sqlite3.Connection, path: str) -> None:
             f"power cut (journal {journal}, synchronous {synchronous}). Nothing was drawn or recorded. "
             "Keep the ledger on a local disk."
         )
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Add what the file lacks: all of it when it is new. The caller holds the transaction."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version < SCHEMA_VERSION:
+        for statement in statements(SQLITE, since=version):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _require_ours(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a foreign database or a newer ledger before anything in it is touched."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    if application_id != APPLICATION_ID:
+        raise LedgerError(
+            f"'{path}' is not a sfumato ledger: it is empty, cut short, or another program's database. "
+            "Nothing was drawn or recorded. Give the path of a ledger, or one where no file exists to "
+            "start a new ledger."
+        )
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    require_version(version, path)
 
 
 def _is_there(path: Path) -> bool:

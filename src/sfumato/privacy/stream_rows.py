@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -12,6 +11,8 @@ from sfumato.errors import SfumatoError
 from sfumato.policy import Policy, policy_from_spec
 from sfumato.privacy import rows
 from sfumato.privacy.budget import Epsilon, stored
+from sfumato.privacy.database import Connection
+from sfumato.privacy.schema import damaged
 from sfumato.privacy.steps import Step
 from sfumato.privacy.unit import Unit, unit_of
 from sfumato.privacy.window import Clock, Window, WindowKind, time_at
@@ -49,7 +50,7 @@ class Found:
     clock: Clock | None
 
 
-def find(connection: sqlite3.Connection, dataset: str, name: str) -> Found | None:
+def find(connection: Connection, dataset: str, name: str) -> Found | None:
     """The stream of an account, or None."""
     found = connection.execute(STREAM, (dataset, name)).fetchone()
     if found is None:
@@ -63,11 +64,11 @@ def find(connection: sqlite3.Connection, dataset: str, name: str) -> Found | Non
             unit=unit_of(unit, most),
         )
     except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise rows.damaged(f"stream '{name}' cannot be read") from error
+        raise damaged(f"stream '{name}' cannot be read") from error
     return Found(row=row, terms=terms, clock=clock)
 
 
-def insert(connection: sqlite3.Connection, dataset: str, name: str, terms: Terms, policy: Policy) -> None:
+def insert(connection: Connection, dataset: str, name: str, terms: Terms, policy: Policy) -> None:
     """Open a stream; a second one under the same name is refused by the table."""
     connection.execute(
         "INSERT INTO stream (account, name, epsilon, window_kind, window_size, policy, fingerprint, unit, "
@@ -89,39 +90,39 @@ def insert(connection: sqlite3.Connection, dataset: str, name: str, terms: Terms
     )
 
 
-def policy_of(connection: sqlite3.Connection, row: int, name: str) -> Policy:
+def policy_of(connection: Connection, row: int, name: str) -> Policy:
     """The policy of a stream, read back through the closed registry of policies."""
     text, fingerprint = connection.execute("SELECT policy, fingerprint FROM stream WHERE id = ?", (row,)).fetchone()
     try:
         policy = policy_from_spec(json.loads(text))
     except (SfumatoError, ValueError, TypeError, AttributeError) as error:
-        raise rows.damaged(f"stream '{name}': its policy cannot be read") from error
+        raise damaged(f"stream '{name}': its policy cannot be read") from error
     if policy.fingerprint != fingerprint:
-        raise rows.damaged(f"stream '{name}': its policy does not match its fingerprint")
+        raise damaged(f"stream '{name}': its policy does not match its fingerprint")
     return policy
 
 
-def set_clock(connection: sqlite3.Connection, row: int, clock: Clock) -> None:
+def set_clock(connection: Connection, row: int, clock: Clock) -> None:
     """Say how a stream tells the time, once and for all."""
     connection.execute("UPDATE stream SET clock = ? WHERE id = ?", (clock, row))
 
 
-def last_tick(connection: sqlite3.Connection, row: int) -> int | None:
+def last_tick(connection: Connection, row: int) -> int | None:
     """The tick of the latest step, or None before the first."""
     last = connection.execute(LAST, (row,)).fetchone()
     return None if last is None else cast(int, last[0])
 
 
-def spent_between(connection: sqlite3.Connection, row: int, first: int, last: int) -> list[tuple[int, Epsilon]]:
+def spent_between(connection: Connection, row: int, first: int, last: int) -> list[tuple[int, Epsilon]]:
     """(tick, ε) of the steps from one tick to another, both included."""
     latest: dict[int, str] = dict(connection.execute(SPENT, (row, first, last)))
     try:
         return [(tick, rows.read_amount(epsilon)) for tick, epsilon in latest.items()]
     except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise rows.damaged("a step of a stream cannot be read") from error
+        raise damaged("a step of a stream cannot be read") from error
 
 
-def steps_between(connection: sqlite3.Connection, row: int, clock: Clock, first: int, last: int) -> Iterator[Step]:
+def steps_between(connection: Connection, row: int, clock: Clock, first: int, last: int) -> Iterator[Step]:
     """The steps from one tick to another, both included, each at its latest level."""
     before: tuple[int, Step] | None = None
     for tick, level, epsilon, label, release_id in connection.execute(STEPS, (row, first, last)):
@@ -133,20 +134,20 @@ def steps_between(connection: sqlite3.Connection, row: int, clock: Clock, first:
         try:
             time, amount = time_at(tick, clock), rows.read_amount(epsilon)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
-            raise rows.damaged("a step of a stream cannot be read") from error
+            raise damaged("a step of a stream cannot be read") from error
         if level != expected or (level and before is not None and amount <= before[1].epsilon):
-            raise rows.damaged("the levels of a step of a stream do not add up")
+            raise damaged("the levels of a step of a stream do not add up")
         before = tick, Step(time=time, epsilon=amount, label=label, release_id=release_id, level=level)
     if before is not None:
         yield before[1]
 
 
-def count(connection: sqlite3.Connection, row: int) -> int:
+def count(connection: Connection, row: int) -> int:
     """How many steps a stream has, skipped ones included."""
     return cast(int, connection.execute(COUNT, (row,)).fetchone()[0])
 
 
-def insert_step(connection: sqlite3.Connection, row: int, tick: int, step: Step) -> None:
+def insert_step(connection: Connection, row: int, tick: int, step: Step) -> None:
     """Add a step, or the next level of one."""
     connection.execute(
         "INSERT INTO step (stream, time, level, epsilon, label, release_id, recorded) VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -15,17 +15,17 @@ time's budget, a time without change loses nothing, and the budgets of every win
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 from datetime import timedelta
 
 from sfumato.exact import Number, positive_fraction
 from sfumato.policy import Policy
-from sfumato.privacy import checks, levels, rows, stream_refusals, stream_rows
+from sfumato.privacy import checks, levels, stream_refusals, stream_rows
 from sfumato.privacy.budget import Epsilon
 from sfumato.privacy.cost import cost_rate
+from sfumato.privacy.database import Connection, Database
+from sfumato.privacy.schema import damaged
 from sfumato.privacy.steps import Remaining, Spent, Step, StepReceipt, frees, room, tightest
-from sfumato.privacy.store import Store
 from sfumato.privacy.stream_rows import Found, Terms
 from sfumato.privacy.unit import Unit, UnitName, unit_of
 from sfumato.privacy.window import MOST_TICKS, Clock, Time, Window, ticks_of, time_at, time_said
@@ -36,7 +36,7 @@ class StreamAccount:
 
     def __init__(
         self,
-        store: Store,
+        store: Database,
         dataset: str,
         name: str,
         *,
@@ -54,7 +54,7 @@ class StreamAccount:
             found = stream_rows.find(connection, dataset, name)
             if found is None:
                 if promised is None or span is None or policy is None:
-                    where = f"account '{dataset}' of '{store.path}'"
+                    where = f"account '{dataset}' of '{store.place}'"
                     raise stream_refusals.needs(name, where, {"epsilon": promised, "window": span, "policy": policy})
                 self._terms = Terms(
                     epsilon=promised, window=span, fingerprint=policy.fingerprint, unit=unit or Unit("record")
@@ -246,10 +246,10 @@ class StreamAccount:
             stream_rows.insert_step(connection, found.row, tick, step)
         return StepReceipt(stream=self.name, step=step, epsilon=asked, remaining=Epsilon(left - asked))
 
-    def _found(self, connection: sqlite3.Connection) -> Found:
+    def _found(self, connection: Connection) -> Found:
         found = stream_rows.find(connection, self._dataset, self.name)
         if found is None or found.terms != self._terms:
-            raise stream_refusals.replaced(self.name, str(self._store.path))
+            raise stream_refusals.replaced(self.name, self._store.place)
         return found
 
     def _tick(self, found: Found, time: Time) -> tuple[int, Clock]:
@@ -260,7 +260,7 @@ class StreamAccount:
 
     def _clock(self, found: Found) -> Clock:
         if found.clock is None:  # steps and no clock: only an edited file has that
-            raise rows.damaged(f"stream '{self.name}' does not say how it tells the time")
+            raise damaged(f"stream '{self.name}' does not say how it tells the time")
         return found.clock
 
     def _require_later(self, last: int | None, tick: int, clock: Clock, time: Time) -> None:
@@ -277,7 +277,7 @@ class StreamAccount:
         if rate != 1:
             raise stream_refusals.other_terms(self.name, self._terms, rate)
 
-    def _window_at(self, connection: sqlite3.Connection, found: Found, tick: int) -> tuple[Spent, Epsilon]:
+    def _window_at(self, connection: Connection, found: Found, tick: int) -> tuple[Spent, Epsilon]:
         """(what was spent, what is left) in the window that ends at a tick."""
         spent = stream_rows.spent_between(connection, found.row, self.window.first(tick), tick)
         left = room(spent, self.epsilon)
@@ -286,14 +286,14 @@ class StreamAccount:
 
     def _require_sound(self, left: Epsilon) -> None:
         if left < 0:
-            raise rows.damaged(f"stream '{self.name}': more is spent in a window than it holds")
+            raise damaged(f"stream '{self.name}': more is spent in a window than it holds")
 
-    def _steps(self, connection: sqlite3.Connection, found: Found, first: int, last: int) -> tuple[Step, ...]:
+    def _steps(self, connection: Connection, found: Found, first: int, last: int) -> tuple[Step, ...]:
         if found.clock is None and stream_rows.last_tick(connection, found.row) is None:
             return ()
         return tuple(stream_rows.steps_between(connection, found.row, self._clock(found), first, last))
 
-    def _released(self, connection: sqlite3.Connection, found: Found, tick: int, clock: Clock) -> Step:
+    def _released(self, connection: Connection, found: Found, tick: int, clock: Clock) -> Step:
         """The step that has a release to raise."""
         step = next(iter(self._steps(connection, found, tick, tick)), None)
         if step is None or step.release_id is None:
@@ -301,7 +301,7 @@ class StreamAccount:
         return step
 
     def _weighed(
-        self, connection: sqlite3.Connection, found: Found, step: Step, tick: int, clock: Clock, asked: Epsilon
+        self, connection: Connection, found: Found, step: Step, tick: int, clock: Clock, asked: Epsilon
     ) -> tuple[Epsilon, Epsilon]:
         """(what a raise costs, what the fullest window that holds the step has left), or a refusal."""
         if asked <= step.epsilon:

@@ -84,11 +84,11 @@ class Stream:
         self._plan = plan(policy, workload, share, mechanism=mechanism, max_per_entity=max_per_entity, **options)
         self._vault = vault
         self._require_refinable(allocation)
+        beside = _beside(ledger, vault, outbox)
         self._account = ledger.stream(
             name, epsilon=budget, window=self._clock.window, policy=policy, max_per_entity=max_per_entity
         )
         self.name = self._account.name
-        beside = ledger.path.with_name(f"{ledger.path.name}.streams")
         self._home = beside / _folder(ledger.dataset) / _folder(self.name)
         box: Box = Folder(self._home if outbox is None else Path(outbox))
         if outbox is None and vault is not None:
@@ -264,6 +264,21 @@ class Stream:
                 f"mechanism={mechanism.name!r} cannot be refined later, so a vault has nothing to keep. Nothing was "
                 "drawn or recorded. Leave the vault out, or use another mechanism."
             )
+
+
+def _beside(ledger: Ledger, vault: Vault | None, outbox: str | Path | None) -> Path:
+    """The folder beside the ledger; a ledger on a server has none, so it is beside what is on this machine."""
+    beside = ledger.path
+    if beside is None and outbox is not None:
+        beside = Path(outbox).absolute()
+    elif beside is None and vault is not None:
+        beside = vault.path
+    if beside is None:
+        raise InvalidInput(
+            f"outbox is missing: the ledger '{ledger.place}' is on a server, so there is no folder beside it for the "
+            "releases. Nothing was drawn or recorded. Pass outbox, a folder, or a vault."
+        )
+    return beside.with_name(f"{beside.name}.streams")
 
 
 def _folder(name: str) -> str:

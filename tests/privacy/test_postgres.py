@@ -1,0 +1,472 @@
+"""A ledger on a PostgreSQL server: never overspent by any number of clients, whole after any death, and no secret told.
+
+What a ledger does in general is tested on a file and on a server alike, by the tests that take a `place`.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import postgres_server
+import pytest
+from ledger_worker import POLICY, charge_once
+from postgres_server import Server
+from typer.testing import CliRunner
+
+import sfumato as sf
+from sfumato.app.cli import app
+from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, MissingExtra
+from sfumato.privacy import Ledger
+from sfumato.privacy import postgres as postgres_module
+from sfumato.privacy.postgres import PostgresStore
+from sfumato.privacy.schema import SCHEMA_VERSION
+
+WORKER = Path(__file__).with_name("ledger_worker.py")
+
+
+@pytest.fixture
+def server() -> Server:
+    return postgres_server.shared()
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """One that may be stopped and set up anew."""
+    server = Server(postgres_server.shared().programs)
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def database(server: Server) -> str:
+    return server.fresh()
+
+
+@pytest.fixture
+def url(server: Server, database: str) -> str:
+    return server.url(database)
+
+
+def _refusal(kind: type[Exception], act: Any) -> str:
+    with pytest.raises(kind) as caught:
+        act()
+    return str(caught.value)
+
+
+# ------------------------------------------------------------------ opening
+
+
+def test_a_ledger_on_a_server_has_no_file(url: str) -> None:
+    ledger = Ledger(url, epsilon=1)
+    assert (ledger.path, ledger.place) == (None, url)
+
+
+def test_nothing_is_made_where_no_total_is_given(server: Server, database: str, url: str) -> None:
+    assert _refusal(InvalidInput, lambda: Ledger(url)) == (
+        f"epsilon is missing: there is no account 'default' in '{url}' yet, and a new one needs its total. Nothing was "
+        f"created. Pass epsilon, as in Ledger('{url}', epsilon=1.0)."
+    )
+    assert server.execute(database, "SELECT to_regnamespace('sfumato')") == [(None,)]
+
+
+def test_a_schema_that_was_made_for_it_is_taken(server: Server, database: str, url: str) -> None:
+    server.execute(database, "CREATE SCHEMA sfumato")
+    assert Ledger(url, epsilon=1).remaining == 1
+
+
+def test_the_schema_of_another_program_is_left_alone(server: Server, database: str, url: str) -> None:
+    server.execute(database, "CREATE SCHEMA sfumato", "CREATE TABLE sfumato.things (id INTEGER)")
+    assert _refusal(LedgerError, lambda: Ledger(url, epsilon=1)) == (
+        f"The schema 'sfumato' of '{url}' is another program's: it holds tables and no ledger. Nothing was drawn or "
+        "recorded. Give the ledger a database of its own."
+    )
+    assert server.execute(database, "SELECT relname FROM pg_class WHERE relnamespace = 'sfumato'::regnamespace") == [
+        ("things",)
+    ]
+
+
+def test_two_that_create_the_ledger_at_once_share_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one is made when the first has just seen that there is none."""
+    first, made = PostgresStore.exists, []
+
+    def overtaken(self: PostgresStore) -> bool:
+        seen = first(self)
+        if not made:
+            made.append(True)
+            charge_once(Ledger(url, epsilon=1))
+            assert not seen
+        return seen
+
+    monkeypatch.setattr(PostgresStore, "exists", overtaken)
+    assert Ledger(url, epsilon=1).spent == Fraction(1, 100)
+
+
+def test_a_newer_ledger_is_refused_untouched(server: Server, database: str, url: str) -> None:
+    ledger = Ledger(url, epsilon=1)
+    server.execute(database, f"UPDATE sfumato.ledger SET version = {SCHEMA_VERSION + 1}")
+    for act in (lambda: Ledger(url), lambda: ledger.remaining, lambda: charge_once(ledger)):
+        assert _refusal(LedgerError, act) == (
+            f"'{url}' was written by a newer sfumato (ledger version {SCHEMA_VERSION + 1}; this one reads up to "
+            f"{SCHEMA_VERSION}). Nothing was drawn or recorded. Upgrade sfumato."
+        )
+
+
+def test_a_ledger_of_version_one_gets_what_it_lacks(server: Server, database: str, url: str) -> None:
+    ledger = Ledger(url, epsilon=1)
+    charge_once(ledger)
+    tables = ("stamp", "level", "step", "stream")
+    server.execute(database, *(f"DROP TABLE sfumato.{table}" for table in tables))
+    server.execute(database, "UPDATE sfumato.ledger SET version = 1")
+    ledger.stream("visits", epsilon=1, window=2, policy=POLICY).skip(1)
+    assert Ledger(url).spent == Fraction(1, 100)
+    assert server.execute(database, "SELECT version FROM sfumato.ledger") == [(SCHEMA_VERSION,)]
+
+
+def test_a_ledger_that_vanished_is_noticed(server: Server, database: str, url: str) -> None:
+    ledger = Ledger(url, epsilon=1)
+    server.execute(database, "DROP SCHEMA sfumato CASCADE")
+    assert _refusal(LedgerError, lambda: charge_once(ledger)) == (
+        f"'{url}' holds no ledger any more. Nothing was drawn or recorded. Restore a backup."
+    )
+
+
+def test_edited_sums_are_noticed(server: Server, database: str, url: str) -> None:
+    charge_once(Ledger(url, epsilon=1))
+    server.execute(database, "UPDATE sfumato.account SET spent = '0'")
+    assert _refusal(LedgerError, lambda: Ledger(url)) == (
+        f"The ledger is damaged: '{url}', account 'default': its sums do not agree with its history. Nothing was drawn "
+        "or recorded. Restore a backup."
+    )
+
+
+@pytest.mark.parametrize("table", ["entry", "level", "step", "stamp", "stream", "account"])
+def test_what_was_recorded_stays(server: Server, database: str, url: str, table: str) -> None:
+    import psycopg
+
+    ledger = Ledger(url, epsilon=9)
+    ledger.charge(1, POLICY, label="visits", release_id="r")
+    ledger.raise_level("r", level=1, epsilon=2, label="finer", token="t")
+    stream = ledger.stream("visits", epsilon=1, window=2, policy=POLICY)
+    stream.charge(1, "0.5", label="visits", release_id="s")
+    changes = [f"DELETE FROM sfumato.{table}", f"TRUNCATE sfumato.{table} CASCADE"]
+    if table != "account":  # its sums grow, and are compared with the entries
+        first = server.execute(
+            database,
+            "SELECT attname FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attidentity = '' "
+            f"AND attrelid = 'sfumato.{table}'::regclass ORDER BY attnum LIMIT 1",
+        )[0][0]
+        changes.append(f"UPDATE sfumato.{table} SET {first} = {first}")
+    for change in changes:
+        with pytest.raises(psycopg.errors.RaiseException, match="of a ledger are never"):
+            server.execute(database, change)
+    assert Ledger(url).spent == 2
+
+
+def test_a_temporary_table_cannot_stand_for_the_ledgers(server: Server, database: str, url: str) -> None:
+    ledger = Ledger(url, epsilon=1)
+    connect = postgres_module._driver().connect
+
+    def with_a_decoy(*args: Any, **options: Any) -> Any:
+        raw = connect(*args, **options)
+        raw.execute("CREATE TEMPORARY TABLE account AS SELECT * FROM sfumato.account WHERE false")
+        return raw
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres_module._driver(), "connect", with_a_decoy)
+        charge_once(ledger)
+    assert ledger.spent == Fraction(1, 100)
+
+
+# ------------------------------------------------------------------ durable, or refused
+
+
+def test_every_commit_waits_for_the_disk(server: Server, database: str, url: str) -> None:
+    """Even where the server's default is not to wait."""
+    server.execute("postgres", f"ALTER DATABASE {database} SET synchronous_commit = off")
+    Ledger(url, epsilon=1)
+    with PostgresStore(url, timeout=30).write() as connection:
+        assert connection.execute("SELECT current_setting('synchronous_commit')").fetchone() == ("on",)
+    server.execute("postgres", f"ALTER DATABASE {database} SET synchronous_commit = remote_apply")
+    with PostgresStore(url, timeout=30).write() as connection:
+        assert connection.execute("SELECT current_setting('synchronous_commit')").fetchone() == ("remote_apply",)
+
+
+@pytest.mark.slow
+def test_a_server_that_forgets_in_a_power_cut_is_refused(own_server: Server) -> None:
+    own_server.execute("postgres", "ALTER SYSTEM SET fsync = off")
+    own_server.stop("fast")
+    own_server.start()
+    url = own_server.url(own_server.fresh())
+    assert _refusal(LedgerError, lambda: Ledger(url, epsilon=1)) == (
+        f"The server of '{url}' cannot keep a ledger (fsync off, encoding UTF8). Nothing was drawn or recorded. Spent "
+        "budget must outlive a power cut: use a server with fsync = on, and a database with the encoding UTF8."
+    )
+
+
+def test_a_database_that_cannot_hold_every_letter_is_refused(server: Server) -> None:
+    server.execute("postgres", "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    url = server.url("latin")
+    assert _refusal(LedgerError, lambda: Ledger(url, epsilon=1)) == (
+        f"The server of '{url}' cannot keep a ledger (fsync on, encoding LATIN1). Nothing was drawn or recorded. Spent "
+        "budget must outlive a power cut: use a server with fsync = on, and a database with the encoding UTF8."
+    )
+
+
+def test_a_server_that_rolls_back_is_not_believed(server: Server, database: str, url: str) -> None:
+    """An error that somebody swallows turns the COMMIT into a rollback, which the server reports as a success."""
+    Ledger(url, epsilon=1)
+
+    def swallow() -> None:
+        with PostgresStore(url, timeout=30).write() as connection:
+            connection.execute("UPDATE ledger SET version = version")
+            with pytest.raises(postgres_module._driver().Error):
+                connection.execute("SELECT 1/0")
+
+    assert _refusal(LedgerError, swallow) == (
+        f"The ledger '{url}' could not be used: the server answered ROLLBACK instead of COMMIT. Nothing was drawn or "
+        "recorded. Try again."
+    )
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_outlives_a_crash_of_the_server(own_server: Server) -> None:
+    url = own_server.url(own_server.fresh())
+    ledger, done = Ledger(url, epsilon=100), []
+
+    def spend() -> None:
+        try:
+            while True:
+                charge_once(ledger)
+                done.append(True)
+        except LedgerError:
+            pass
+
+    thread = threading.Thread(target=spend)
+    thread.start()
+    while len(done) < 20:
+        thread.join(0.01)
+    own_server.stop("immediate")
+    thread.join()
+    own_server.start()
+    again = Ledger(url)
+    assert len(done) <= 100 * again.spent <= len(done) + 1  # the last one may be kept without an answer
+    assert len(again.history()) == 1 + 100 * again.spent
+
+
+# ------------------------------------------------------------------ alone
+
+
+@pytest.mark.slow
+def test_many_processes_never_overspend_together(url: str) -> None:
+    """100 charges of 0.01 fit in 1, whoever makes them."""
+    Ledger(url, epsilon=1)
+    environment = os.environ | {"PYTHONPATH": str(WORKER.parent)}
+    workers = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), "spend_all", url], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        for _ in range(4)
+    ]
+    done = [int(worker.communicate()[0]) for worker in workers]
+    assert sum(done) == 100
+    assert (Ledger(url).remaining, len(Ledger(url).history())) == (0, 101)
+
+
+def test_a_writer_waits_for_the_lock_and_gives_up_in_time(url: str) -> None:
+    ledger = Ledger(url, epsilon=1)
+    hasty = Ledger(url, timeout=0.2)
+    released = threading.Event()
+    held = threading.Event()
+
+    def hold() -> None:
+        with postgres_module._driver().connect(url) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", postgres_module.LOCK)
+            held.set()
+            released.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(60)
+    try:
+        assert hasty.remaining == 1  # readers do not wait
+        assert _refusal(LedgerError, lambda: charge_once(hasty)) == (
+            f"The ledger '{url}' could not be used: canceling statement due to lock timeout (55P03). Nothing was "
+            "drawn. Another process holds the ledger. Try again when it has finished."
+        )
+    finally:
+        released.set()
+        thread.join()
+    charge_once(ledger)
+    assert ledger.spent == Fraction(1, 100)
+
+
+def test_what_waited_for_the_lock_sees_what_was_spent_meanwhile(url: str) -> None:
+    """The snapshot of a strict isolation level would be older than the lock, and both would fit."""
+    first, second, outcome = Ledger(url, epsilon=1), Ledger(url), []
+    blocker = postgres_module._driver().connect(url)
+    blocker.execute("SELECT pg_advisory_xact_lock(%s, %s)", postgres_module.LOCK)
+
+    def spend(ledger: Ledger) -> None:
+        try:
+            ledger.charge("0.6", POLICY, label="visits", release_id="r")
+            outcome.append("kept")
+        except BudgetExceeded:
+            outcome.append("refused")
+
+    threads = [threading.Thread(target=spend, args=(ledger,)) for ledger in (first, second)]
+    for thread in threads:
+        thread.start()
+    blocker.commit()
+    blocker.close()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcome) == ["kept", "refused"]
+
+
+def test_a_client_that_goes_silent_does_not_keep_the_lock(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(url, epsilon=1)
+    monkeypatch.setattr(postgres_module, "SILENT", 1)
+    connection = postgres_module._driver().connect(url, autocommit=True)
+    PostgresStore(url, timeout=30)._begin(postgres_module._Session(connection), "write")
+    charge_once(ledger)  # waits until the server has ended the other's transaction
+    with pytest.raises(postgres_module._driver().Error):
+        connection.execute("SELECT 1")
+    connection.close()
+    assert ledger.spent == Fraction(1, 100)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.slow
+def test_killed_before_any_statement_the_ledger_stays_whole(url: str) -> None:
+    """A child for every n, killed before its n-th statement: an acknowledged charge is there, another one may be."""
+    Ledger(url, epsilon=1)
+    run = subprocess.run(
+        [sys.executable, str(WORKER), "die_at_each_statement", url], capture_output=True, text=True, check=True
+    )
+    acknowledged = [line == "1" for line in run.stdout.split()]
+    assert len(acknowledged) > 30  # opening and charging take that many statements
+    assert acknowledged[-1] and not any(acknowledged[:-3])
+    ledger = Ledger(url)
+    charges = len(ledger.history()) - 1
+    assert sum(acknowledged) <= charges <= sum(acknowledged) + 2
+    assert ledger.spent == Fraction(charges, 100)
+
+
+# ------------------------------------------------------------------ words
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:secret@[::1/x",
+        "postgresql://u:secret@h/x?colour=red",
+        "postgres://u:secret@h:port:5/x",
+        "postgres://u:sec@ret@h/x",
+        "postgres://u:sec/ret@h/x",
+        "postgres://u:5/ret@h/x",
+    ],
+)
+def test_a_url_that_cannot_be_read_is_refused_without_quoting_it(url: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(InvalidInput) as caught:
+        Ledger(url, epsilon=1)
+    assert str(caught.value) == (
+        "path is not a URL that PostgreSQL understands. Nothing was created. Write it as "
+        "'postgresql://user@host:5432/database', with every special character of a password percent-encoded; what is "
+        "left out is read from ~/.pgpass, PGPASSWORD and their like."
+    )
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("url", ["mysql://u:secret@h/x", "sqlite:///budget.db"])
+def test_other_servers_are_refused(url: str) -> None:
+    scheme = url.partition("//")[0]
+    assert _refusal(InvalidInput, lambda: Ledger(url, epsilon=1)) == (
+        f"path={scheme}//… is not a place for a ledger. Nothing was created. Give the path of a file, such as "
+        "'budget.db', or a URL that begins with postgresql://."
+    )
+
+
+def test_no_message_tells_the_password(server: Server, database: str) -> None:
+    folder = server.url(database).partition("@")[2].partition("/")[0]
+    url = f"postgresql://postgres:se%21cret@{folder}/{database}?sslpassword=se%21cret"
+    ledger = Ledger(url, epsilon=1)
+    said = [str(ledger), repr(ledger), ledger.place]
+    said.append(_refusal(BudgetExceeded, lambda: ledger.charge(2, POLICY, label="visits", release_id="r")))
+    said.append(_refusal(LedgerError, lambda: Ledger(url.replace(database, "nowhere"), epsilon=1)))
+    assert not [text for text in said if "cret" in text]
+    assert ledger.place == f"postgresql://postgres@{folder}/{database}"
+    assert pickle.loads(pickle.dumps(ledger)).remaining == 1
+
+
+def test_a_server_that_is_not_there_is_said(server: Server) -> None:
+    said = _refusal(LedgerError, lambda: Ledger("postgresql://u@127.0.0.1:1/x", epsilon=1, timeout=2))
+    assert said.startswith("The ledger 'postgresql://u@127.0.0.1:1/x' could not be used: connection failed: ")
+    assert said.endswith("Nothing was drawn. Check that the server runs and that the URL is right.")
+
+
+def test_a_user_without_rights_is_told_which(server: Server, database: str, url: str) -> None:
+    Ledger(url, epsilon=1)
+    name = f"guest_of_{database}"
+    server.execute(database, f"CREATE ROLE {name} LOGIN")
+    said = _refusal(LedgerError, lambda: Ledger(server.url(database, name)))
+    assert said == (
+        f"The ledger '{server.url(database, name)}' could not be used: permission denied for schema sfumato "
+        "(42501). Nothing was drawn. Grant the user the right to use the schema 'sfumato', or to create it."
+    )
+
+
+def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    assert _refusal(MissingExtra, lambda: Ledger("postgresql://h/x", epsilon=1)) == (
+        "A ledger in PostgreSQL needs the package 'psycopg', which is not installed. Install it with: pip install "
+        "'sfumato[postgres]'"
+    )
+
+
+# ------------------------------------------------------------------ everything above it
+
+
+def test_a_release_is_published_and_refined(url: str, tmp_path: Path) -> None:
+    ledger, vault = Ledger(url, epsilon=3), sf.Vault(tmp_path / "vault", key=tmp_path / "key")
+    plan = sf.plan(POLICY, sf.ranges(), epsilon=1)
+    release = plan.publish([5, 0, 3, 2, 7], ledger=ledger, vault=vault)
+    finer = release.refine(2, ledger=ledger, vault=vault)
+    assert (ledger.spent, ledger.level(release.id)) == (2, (1, 2))
+    assert finer.guarantee.epsilon == 2
+
+
+def test_a_stream_needs_a_folder_on_this_machine(url: str, tmp_path: Path) -> None:
+    def stream(**more: Any) -> sf.Stream:
+        return sf.Stream(POLICY, sf.ranges(), epsilon=1, window=2, ledger=Ledger(url, epsilon=1), name="visits", **more)
+
+    assert _refusal(InvalidInput, stream) == (
+        f"outbox is missing: the ledger '{url}' is on a server, so there is no folder beside it for the releases. "
+        "Nothing was drawn or recorded. Pass outbox, a folder, or a vault."
+    )
+    first = stream(outbox=tmp_path / "out").publish(1, [5, 0, 3, 2, 7])
+    again = stream(outbox=tmp_path / "out").publish(1, [0, 0, 0, 0, 0])
+    assert first is not None and again is not None
+    assert first.id == again.id
+    sealed = stream(vault=sf.Vault(tmp_path / "vault", key=tmp_path / "key"))
+    assert sealed.publish(2, [5, 0, 3, 2, 7]) is not None
+    assert (tmp_path / "vault.streams").is_dir()
+
+
+def test_the_command_line_takes_the_url(url: str) -> None:
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, ["ledger", *arguments])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    run("open", url, "--epsilon", "1")
+    run("raise", url, "--epsilon", "2")
+    assert f"Account 'default' of '{url}': 0 of 2 spent, 2 left" in run("show", url).replace("\n", " ")
