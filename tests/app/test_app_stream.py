@@ -125,6 +125,14 @@ def test_a_budget_that_was_lost_is_told(folder):
     assert "Promise: ε = 1 for every window of 4 hours; 0.25 left for the next step." in result.stdout
 
 
+def test_the_ledger_shows_its_streams(folder):
+    told(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T03:00"))
+    show = ["ledger", "show", str(folder / "budget.db")]
+    shown = CliRunner().invoke(APP, [*show, "--json"]).stdout
+    assert json.loads(shown)["streams"] == [{"name": "visits", "epsilon": "1", "window": "4 hours", "steps": 3}]
+    assert "stream 'visits': ε 1 for every window of 4 hours, 3 steps so far" in CliRunner().invoke(APP, show).stdout
+
+
 def test_whole_numbers_are_cut_into_whole_steps(folder):
     answer = told(*given(folder, "--start", "120", "--stop", "420", time="minute", step="60"))
     assert (answer["published"], answer["last"], answer["window"]) == (5, "6", "4 steps")
@@ -147,6 +155,7 @@ def test_a_column_with_a_zone_is_in_utc(folder):
         (["--allocation", "online", "--distribution", "bernoulli:0.5", "--weights", "1,1,0,0"], 4),
         (["--allocation", "online", "--distribution", "periodic:1,0", "--weights", "1,0"], 4),
         (["--allocation", "online", "--distribution", "empirical:1,0,1"], 8),
+        (["--allocation", "online", "--distribution", "markov:0,1;0.9,0.1;0.3,0.7", "--weights", "1,1,0,0"], 4),
     ],
 )
 def test_the_budget_can_be_divided_otherwise(folder, options, published):
@@ -162,6 +171,33 @@ def test_top_up_raises_past_releases(folder):
     assert answer["raised"] > 0
     assert any("level-1" in path.name for path in (folder / "out").iterdir())
     assert (folder / "visits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_stream_that_has_ended_spends_what_is_left(folder):
+    options = ["--allocation", "top-up", "--distribution", "bernoulli:0.5", "--vault", folder / "secrets"]
+    options += ["--key", folder / "vault.key", "--stop", "2026-03-01T02:00"]
+    assert told(*given(folder, "--start", "2026-03-01", *options))["raised"] == 0  # their windows are still open
+    assert told(*given(folder, *options, "--ended"))["raised"] == 2
+    steps = sf.Ledger(folder / "budget.db").stream("visits").entries()
+    assert 0.999 < sum(step.epsilon for step in steps) <= 1
+
+
+def test_what_lies_outside_may_be_dropped_where_the_policy_hides_it(folder):
+    """At ε = 1,000 a window the noise is zero but once in 10¹⁰⁰ draws."""
+    where = [part for part in given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T04:00") if part != "4"]
+    where[where.index("--bounds=0,4")] = "--bounds=0,3"
+    where[where.index("--shape")] = "--shape=3"
+    assert refused(*where, "--outside", "drop") == (
+        "Error: outside='drop' is possible only under a policy whose border cells are all joined to ⊥, and the policy "
+        "given has border cells that are not: a record that moves across the border would change the exact total, "
+        "which is public there. Nothing was counted. Use outside='clamp', or pass such a policy."
+    )
+    assert not (folder / "out").exists()
+    anybody = [part for part in where if part not in ("--policy", "threshold", "--theta", "1")]
+    anybody += ["--policy", "unbounded", "--epsilon", "1000", "--outside", "drop"]
+    anybody[anybody.index("visits")] = "others"
+    told(*anybody)
+    assert totals(folder) == [10, 10, 10, 10]
 
 
 def test_a_person_is_bounded_in_every_step(folder):
@@ -217,8 +253,12 @@ def test_a_person_is_bounded_in_every_step(folder):
         ),
         (
             ["--start", "2026-03-01", "--allocation", "online", "--distribution", "normal:0"],
-            "Error: --distribution 'normal:0' is not one of bernoulli:P, periodic:W,W,… or empirical:W,W,…. Nothing "
-            "was counted.",
+            "Error: --distribution 'normal:0' is not one of bernoulli:P, periodic:W,W,…, empirical:W,W,… or "
+            "markov:W,…;P,…;…. Nothing was counted.",
+        ),
+        (
+            ["--start", "2026-03-01", "--stop", "2026-03-02", "--ended"],
+            "Error: --ended goes with --allocation top-up and --stop. Nothing was counted or drawn.",
         ),
     ],
 )

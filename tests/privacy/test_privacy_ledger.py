@@ -337,6 +337,17 @@ def test_names_must_be_words(place: str, name: str, value: object) -> None:
     assert len(ledger.history()) == 1
 
 
+@pytest.mark.parametrize("value", ["vis\0its", "vis\ud800its"])
+def test_names_must_be_text_that_every_database_keeps(place: str, value: str) -> None:
+    ledger = Ledger(place, epsilon=1)
+    with pytest.raises(InvalidInput) as caught:
+        _charge(ledger, 0.1, label=value)
+    assert str(caught.value) == (
+        f"label={value!r} must be text without NUL characters and lone surrogates. Nothing was drawn or recorded."
+    )
+    assert len(ledger.history()) == 1
+
+
 @pytest.mark.parametrize("path", ["", ":memory:"])
 def test_a_ledger_in_memory_is_refused(path: str) -> None:
     with pytest.raises(InvalidInput) as caught:

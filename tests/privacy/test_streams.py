@@ -384,3 +384,11 @@ def test_streams_are_counted_apart(ledger: Ledger, stream: StreamAccount) -> Non
     for account, epsilon in ((stream, 1), (other, 2), (elsewhere, 3)):
         assert _charge(account, 1, epsilon) == 0
     assert [len(account) for account in (stream, other, elsewhere)] == [1, 1, 1]
+
+
+def test_a_ledger_knows_its_streams_and_not_those_of_others(ledger: Ledger) -> None:
+    assert ledger.streams() == ()
+    for name in ("visits", "arrivals"):
+        ledger.stream(name, epsilon=1, window=2, policy=POLICY)
+    assert ledger.streams() == ("visits", "arrivals")
+    assert Ledger(ledger.place, epsilon=1, dataset="ferries").streams() == ()

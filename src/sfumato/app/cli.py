@@ -100,9 +100,7 @@ def publish(
     z: Annotated[str | None, typer.Option(help="Column of the third axis.")] = None,
     entity: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None,
     max_per_entity: options.PerEntity = None,
-    outside: Annotated[
-        str, typer.Option(help="Points outside the bounds: clamp, or drop where the policy allows it.")
-    ] = "clamp",
+    outside: options.Outside = "clamp",
     policy: options.PolicyName = "within",
     delta: options.Delta = None,
     theta: options.Theta = None,

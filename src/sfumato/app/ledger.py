@@ -72,6 +72,7 @@ def _require_there(place: str) -> None:
 
 def _show(account: sf.Ledger, as_json: bool) -> None:
     history = account.history()
+    streams = [account.stream(name) for name in account.streams()]
     if as_json:
         entries: list[dict[str, Any]] = [
             {
@@ -87,7 +88,20 @@ def _show(account: sf.Ledger, as_json: bool) -> None:
             for entry in history
         ]
         total, spent, left = str(account.total), str(account.spent), str(account.remaining)
-        emit({"dataset": account.dataset, "total": total, "spent": spent, "left": left, "history": entries})
+        series = [
+            {"name": stream.name, "epsilon": str(stream.epsilon), "window": str(stream.window), "steps": len(stream)}
+            for stream in streams
+        ]
+        emit(
+            {
+                "dataset": account.dataset,
+                "total": total,
+                "spent": spent,
+                "left": left,
+                "history": entries,
+                "streams": series,
+            }
+        )
         return
     say(str(account))
     if account.policy is not None:
@@ -97,3 +111,6 @@ def _show(account: sf.Ledger, as_json: bool) -> None:
             f"ε {entry.epsilon} × {entry.rate} = {entry.cost}" if entry.kind == "release" else f"total {entry.epsilon}"
         )
         say(f"  {entry.time:%Y-%m-%d %H:%M}  {entry.kind:<8} {cost:<24} {entry.label}")
+    for stream in streams:
+        every = f"ε {stream.epsilon} for every window of {stream.window}"
+        say(f"  stream '{stream.name}': {every}, {len(stream)} steps so far")

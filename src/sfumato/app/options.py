@@ -33,6 +33,7 @@ Queries = Annotated[str, typer.Option(help="What will be asked: ranges, histogra
 Epsilon = Annotated[str, typer.Option(help="The privacy budget of this release.")]
 Mechanism = Annotated[str | None, typer.Option(help=f"Force one of: {', '.join(sf.mechanisms())}.")]
 PerEntity = Annotated[int | None, typer.Option(help="Promise something about a person with at most so many records.")]
+Outside = Annotated[str, typer.Option(help="Points outside the bounds: clamp, or drop where the policy allows it.")]
 VaultFolder = Annotated[Path | None, typer.Option("--vault", help="Keep the noise here, to refine the release later.")]
 VaultKey = Annotated[
     Path | None, typer.Option("--key", help="The vault's key file (default: $SFUMATO_VAULT_KEY); made when missing.")

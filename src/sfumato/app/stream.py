@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,7 @@ from sfumato.count.inputs import Database, open_frame
 from sfumato.count.progress import advancing
 from sfumato.errors import InvalidInput
 from sfumato.privacy.window import Time
-from sfumato.stream import Bernoulli, Distribution, Empirical, Periodic
+from sfumato.stream import Bernoulli, Distribution, Empirical, Markov, Periodic
 from sfumato.stream.publisher import Stream
 
 
@@ -40,8 +40,15 @@ def stream(
         str | None, typer.Option(help="Public weights of the steps from --start on: 1,0,2 or a file; repeated.")
     ] = None,
     distribution: Annotated[
-        str | None, typer.Option(help="Of weights to come: bernoulli:0.5, periodic:1,0,2 or empirical:1,0,1.")
+        str | None,
+        typer.Option(
+            help="Of weights to come: bernoulli:0.5, periodic:1,0,2, empirical:1,0,1, or markov:0,1;0.9,0.1;0.3,0.7 "
+            "(levels, then the row of each level)."
+        ),
     ] = None,
+    ended: Annotated[
+        bool, typer.Option("--ended", help="No step comes after --stop: top-up spends what is left in the windows.")
+    ] = False,
     bounds: options.Bounds = None,
     shape: options.Shape = None,
     labels: options.LabelList = None,
@@ -51,6 +58,7 @@ def stream(
     z: Annotated[str | None, typer.Option(help="Column of the third axis.")] = None,
     entity: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None,
     max_per_entity: options.PerEntity = None,
+    outside: options.Outside = "clamp",
     policy: options.PolicyName = "within",
     delta: options.Delta = None,
     theta: options.Theta = None,
@@ -81,6 +89,8 @@ def stream(
         known, begin = _weights(weights), None if start is None else ruler.time(start, "--start")
         if known is not None and begin is None:
             raise InvalidInput("--weights count from --start. Nothing was counted, drawn or recorded. Give --start.")
+        if ended and (allocation != "top-up" or stop is None):
+            raise InvalidInput("--ended goes with --allocation top-up and --stop. Nothing was counted or drawn.")
         end = ruler.now() if stop is None else ruler.time(stop, "--stop")
         series = Stream(
             rule,
@@ -99,15 +109,18 @@ def stream(
             mechanism=mechanism,
         )
         times = list(ruler.steps(_next(series, ruler, begin), end))
-        columns = {"x": x, "y": y, "z": z, "entity": entity, "max_per_entity": max_per_entity}
+        columns: dict[str, Any] = {"x": x, "y": y, "z": z, "entity": entity, "max_per_entity": max_per_entity}
+        columns |= {"outside": outside, "policy": rule}
         done = {"published": 0, "skipped": 0}
         with advancing(not as_json, lambda: len(times)) as advance:
             for moment in times:
                 weight = None if known is None or begin is None else known[ruler.number(moment, begin) % len(known)]
-                counts = None if weight == 0 else sf.count(ruler.records(frame, moment), where, **columns)  # type: ignore[arg-type]
+                counts = None if weight == 0 else sf.count(ruler.records(frame, moment), where, **columns)
                 release = series.publish(moment, counts, weight)
                 done["skipped" if release is None else "published"] += 1
                 advance(1)
+        if ended:
+            series.top_up(ended=True)
         if picture is not None:
             series.plot(picture)
         _report(series, ruler, done, out, as_json)
@@ -145,13 +158,16 @@ def _distribution(given: str | None) -> Distribution | None:
     if given is None:
         return None
     kind, _, rest = given.partition(":")
-    figures = options.numbers(rest, "--distribution") if rest else []
-    if kind == "bernoulli" and len(figures) == 1:
-        return Bernoulli(figures[0])
-    if kind in ("periodic", "empirical") and figures:
-        return Periodic(figures) if kind == "periodic" else Empirical(figures)
+    rows = [options.numbers(row, "--distribution") for row in rest.split(";")] if rest else [[]]
+    if kind == "markov" and len(rows) > 1:
+        return Markov(rows[0], rows[1:])
+    if kind == "bernoulli" and [len(row) for row in rows] == [1]:
+        return Bernoulli(rows[0][0])
+    if kind in ("periodic", "empirical") and len(rows) == 1 and rows[0]:
+        return Periodic(rows[0]) if kind == "periodic" else Empirical(rows[0])
     raise InvalidInput(
-        f"--distribution {given!r} is not one of bernoulli:P, periodic:W,W,… or empirical:W,W,…. Nothing was counted."
+        f"--distribution {given!r} is not one of bernoulli:P, periodic:W,W,…, empirical:W,W,… or markov:W,…;P,…;…. "
+        "Nothing was counted."
     )
 
 

@@ -26,7 +26,11 @@ def require_private(private: object) -> None:
 
 
 def words(value: object, name: str) -> str:
-    """A text that says something."""
+    """A text that says something, and that every database can keep: no NUL, no half of a pair of surrogates."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"{name}={value!r} must be a non-empty string. Nothing was drawn or recorded.")
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise InvalidInput(
+            f"{name}={value!r} must be text without NUL characters and lone surrogates. Nothing was drawn or recorded."
+        )
     return value

@@ -26,7 +26,7 @@ from pathlib import Path
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, PolicyMismatch
 from sfumato.exact import Number, positive_fraction, text
 from sfumato.policy import Policy
-from sfumato.privacy import checks, levels, rows
+from sfumato.privacy import checks, levels, rows, stream_rows
 from sfumato.privacy.account import Account, Entry, Receipt
 from sfumato.privacy.budget import Epsilon, at_most
 from sfumato.privacy.cost import cost_rate
@@ -280,6 +280,11 @@ class Ledger:
         """Every line of the account, oldest first: its opening, its releases, and when its total was raised."""
         with self._store.read() as connection:
             return rows.entries_of(connection, self.dataset)
+
+    def streams(self) -> tuple[str, ...]:
+        """The names of the account's streams, in the order they were opened."""
+        with self._store.read() as connection:
+            return stream_rows.names(connection, self.dataset)
 
     def accounts(self) -> tuple[Account, ...]:
         """Every account in the file, of this dataset and of others."""

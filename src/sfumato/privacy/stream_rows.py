@@ -68,6 +68,12 @@ def find(connection: Connection, dataset: str, name: str) -> Found | None:
     return Found(row=row, terms=terms, clock=clock)
 
 
+def names(connection: Connection, dataset: str) -> tuple[str, ...]:
+    """The streams of an account, in the order they were opened."""
+    query = "SELECT name FROM stream WHERE account = (SELECT id FROM account WHERE dataset = ?) ORDER BY id"
+    return tuple(str(name) for (name,) in connection.execute(query, (dataset,)))
+
+
 def insert(connection: Connection, dataset: str, name: str, terms: Terms, policy: Policy) -> None:
     """Open a stream; a second one under the same name is refused by the table."""
     connection.execute(
