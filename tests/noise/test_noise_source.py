@@ -101,6 +101,7 @@ def test_a_forked_process_shares_no_stream():
         here, there = context.Pipe(duplex=False)
         process = context.Process(target=_child, args=(there, source))
         process.start()
+        there.close()  # a child that dies is an error then, and not a wait for ever
         streams.append(here.recv())
         process.join()
     streams.append(source.words(1000))

@@ -30,11 +30,15 @@ def race(path: Path, steps: int) -> None:
 
 
 def overspend(path: Path, steps: int) -> None:
-    """Ask for more than there is, in rivalry: charge 2/5 wherever it fits, and raise what can be raised."""
+    """Ask for more than there is, in rivalry: charge 2/5 wherever it fits, and raise what can be raised.
+
+    The step just charged is raised as well as the one before, so that a process whose rival comes too late does it all.
+    """
     stream = Ledger(path).stream("visits")
     while (step := next_step(stream)) < steps:
         for act in (
             lambda: stream.charge(step, "2/5", label="visits", release_id=f"{os.getpid()}"),
+            lambda: stream.raise_step(step, "3/5", level=1, label="finer"),
             lambda: stream.raise_step(step - 1, "3/5", level=1, label="finer"),
             lambda: stream.skip(step + 1),
         ):

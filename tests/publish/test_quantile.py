@@ -37,8 +37,9 @@ def ledger(tmp_path, journal):
 @pytest.mark.parametrize("method", [*METHODS, None])
 @pytest.mark.parametrize("delta", [None, 0.01])
 def test_with_a_generous_epsilon_the_answer_is_the_order_statistic_to_a_cell(method, delta):
+    """The heaviest tail is the Cauchy noise of "smooth-pure", at most 10⁻¹⁰ cells here: a false alarm of 10⁻¹¹."""
     for q in (0.5, 0.9, "1/4"):
-        answer = quantile(VALUES, q=q, bounds=(0, 1), epsilon=10**8, delta=delta, method=method)
+        answer = quantile(VALUES, q=q, bounds=(0, 1), epsilon=10**14, delta=delta, method=method)
         truth = np.sort(VALUES)[rank_of(Fraction(str(q)), 2001) - 1]
         assert answer.value == pytest.approx(truth, abs=2e-6)
         assert answer.q == Fraction(str(q))
@@ -93,7 +94,7 @@ def test_plain_noise_has_an_error_bar_and_the_others_have_none():
 @pytest.mark.slow
 @pytest.mark.parametrize("values", [[0.5], [0.999, 0.9995, 1.0]], ids=["middle", "border"])
 def test_the_interval_covers_what_it_says(values):
-    """2,000 answers at 95 %: fewer than 1,846 covered, 5.5 standard deviations, is a false alarm of 2·10⁻⁸."""
+    """2,000 answers at 95 %: fewer than 1,846 covered, 5.5 standard deviations, is a false alarm of 10⁻⁷."""
     answers = [median(values, bounds=(0, 1), epsilon=1, delta=0.05, method="laplace") for _ in range(2000)]
     covered = sum(a.low <= values[len(values) // 2] <= a.high for a in answers)
     assert covered >= 1846
@@ -102,8 +103,9 @@ def test_the_interval_covers_what_it_says(values):
 
 
 def test_no_values_give_an_answer_around_the_middle():
+    """The heaviest tail is the Cauchy noise of "smooth-pure", 2·10⁻¹⁰ cells wide here: a false alarm of 2·10⁻¹¹."""
     for method in METHODS:
-        answer = median([], bounds=(0, 1), epsilon=1e5, delta=0.01, method=method)
+        answer = median([], bounds=(0, 1), epsilon=10**14, delta=0.01, method=method)
         assert answer.value == pytest.approx(0.5, abs=1e-5)
 
 

@@ -94,7 +94,7 @@ class PostgresStore:
                 "'postgresql://user@host:5432/database', with every special character of a password percent-encoded; "
                 "what is left out is read from ~/.pgpass, PGPASSWORD and their like."
             )
-        patience = max(2, int(timeout))
+        patience = max(10, int(timeout))  # a busy server may take seconds to answer
         self._options: dict[str, Any] = {
             "connect_timeout": patience,
             "tcp_user_timeout": 1000 * patience,  # milliseconds: a network that swallows everything is noticed

@@ -1,0 +1,17 @@
+"""What all tests share: none of them depends on how busy the machine is.
+
+Hypothesis gives an example 200 ms by default, and its inputs a second; both are wall time, and a test that passes alone
+would fail beside others. What is set here holds for every property that does not say otherwise itself.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "unhurried",
+    settings.default,
+    deadline=None,
+    suppress_health_check=[*settings.default.suppress_health_check, HealthCheck.too_slow],
+)
+settings.load_profile("unhurried")
