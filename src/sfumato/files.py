@@ -32,11 +32,11 @@ def replacing(path: str | Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
         with suppress(FileNotFoundError):
             temporary.unlink()
         raise
-    _settle(target.parent)
+    settle(target.parent)
 
 
-def _settle(directory: Path) -> None:
-    """Make the rename itself durable, where the system lets a directory be synchronised."""
+def settle(directory: Path) -> None:
+    """Make the names in a directory durable, new, renamed and removed, where the system lets it be synchronised."""
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:

@@ -1,53 +1,23 @@
-"""What the vault's tests share, and helper programs: `python vault_worker.py ACTION DIRECTORY …`."""
+"""Helper programs for the vault's tests, run as processes of their own: `python vault_worker.py ACTION DIRECTORY …`."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
+from vault_states import NAME, SIZE, first_state, next_state
 
 from sfumato.domain import Line
-from sfumato.noise import Refinable, SystemSource
+from sfumato.errors import VaultError
 from sfumato.policy import threshold
-from sfumato.privacy import Ledger, State, Vault
+from sfumato.privacy import Ledger, Vault
 
 POLICY = threshold(Line(0, 1, cells=5), theta=1)
-NAME = "visits-1"
-SIZE = 40
-
-
-def first_state(name: str = NAME, size: int = SIZE) -> State:
-    """A release of `size` zeros at ε = 1, in two blocks."""
-    blocks = tuple(Refinable.draw(Fraction(1, scale), size, SystemSource()) for scale in (2, 1000))
-    measured = np.concatenate([block.value for block in blocks])
-    return State(
-        release_id=name,
-        level=0,
-        epsilon=Fraction(1),
-        blocks=blocks,
-        measured=measured,
-        charged=True,
-    )
-
-
-def next_state(state: State, epsilon: Fraction) -> State:
-    """The state refined: the integers published move by what the noise moves."""
-    factor = epsilon / state.epsilon
-    blocks = tuple(block.refine(block.rate * factor, SystemSource()) for block in state.blocks)
-    moved = np.concatenate([new.value - old.value for new, old in zip(blocks, state.blocks, strict=True)])
-    return State(
-        release_id=state.release_id,
-        level=state.level + 1,
-        epsilon=epsilon,
-        blocks=blocks,
-        measured=state.measured + moved,
-        charged=state.charged,
-    )
 
 
 def open_all(directory: Path) -> tuple[Vault, Ledger]:
@@ -129,19 +99,44 @@ def die_at_each_step(directory: Path) -> None:
             return
 
 
-def fill_disk(directory: Path, limit: int) -> None:
-    """Try to refine with files limited to so many bytes; prints the error."""
-    import resource
-
-    from sfumato.errors import VaultError
-
+def stage_on_a_full_disk(directory: Path, limit: int) -> None:
+    """Try to stage a level with files limited to so many bytes; prints the error."""
     vault, _ = open_all(directory)
     finer = next_state(vault.read(NAME), Fraction(2))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+    _limit_files(limit)
     try:
-        vault.update(NAME, finer, 0)
+        vault.stage(NAME, finer, finer.measured.tobytes(), expected_level=0)
     except VaultError as error:
         print(error)
+
+
+def settle_on_a_full_disk(directory: Path, limit: int) -> None:
+    """Try to settle what is staged with files limited to so many bytes; prints the error."""
+    vault, _ = open_all(directory)
+    _limit_files(limit)
+    try:
+        vault.settle(NAME, 1, 2)
+    except VaultError as error:
+        print(error)
+
+
+def _limit_files(limit: int) -> None:
+    import resource  # POSIX alone
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+
+def run(action: str, directory: Path, *numbers: int) -> subprocess.Popen[str]:
+    """Start one of these programs."""
+    command = [sys.executable, __file__, action, str(directory), *map(str, numbers)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def output(process: subprocess.Popen[str]) -> str:
+    """What a program that ends well has printed."""
+    out, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return out
 
 
 if __name__ == "__main__":
@@ -150,5 +145,6 @@ if __name__ == "__main__":
         "hold": hold,
         "refine_often": refine_often,
         "die_at_each_step": die_at_each_step,
-        "fill_disk": fill_disk,
+        "stage_on_a_full_disk": stage_on_a_full_disk,
+        "settle_on_a_full_disk": settle_on_a_full_disk,
     }[action](Path(folder), *map(int, numbers))

@@ -14,6 +14,7 @@ import stat
 from pathlib import Path
 
 from sfumato.errors import VaultError
+from sfumato.files import settle
 from sfumato.privacy.sealing import KEY_BYTES
 
 VARIABLE = "SFUMATO_VAULT_KEY"
@@ -36,8 +37,10 @@ def of_environment() -> bytes:
 def of_file(path: Path, *, may_create: bool) -> bytes:
     """The key in a file, which is made first when it is missing and may be."""
     try:
-        if may_create and not path.exists():
-            _create(path)
+        if may_create:
+            if not path.exists():
+                _create(path)
+            settle(path.parent)  # before the first state: a power cut must not take the key and leave what it opens
         return _read(path)
     except FileNotFoundError as error:
         raise VaultError(

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.errors import InvalidInput, VaultError
-from sfumato.files import replacing
+from sfumato.files import replacing, settle
 from sfumato.privacy.locks import FileLock
 from sfumato.privacy.sealing import Kind, Seal, Sealer
 
@@ -49,6 +49,7 @@ class Shelf:
         self._sealer = sealer
         with self._translated():
             self.path.mkdir(mode=0o700, exist_ok=True)
+            settle(self.path.parent)  # files that reach the disk in a directory that did not are lost with it
 
     def holds(self, seal: Seal) -> bool:
         """Whether there is such a file."""

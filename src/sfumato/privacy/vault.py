@@ -105,13 +105,6 @@ class Vault:
             )
         return state
 
-    def update(self, release_id: str, state: State, expected_level: int) -> None:
-        """Replace the state by its next level, if it is still at the level expected."""
-        name = release_name(release_id)
-        with self.lock(name):
-            levels = self._require_next(name, state, expected_level)
-            self._shelf.write(Seal(Kind.STATE, name, state.level), encode(state, levels))
-
     def levels(self, release_id: str) -> list[Level]:
         """(level, ε) of every level made so far, the first release included."""
         return list(self._current(release_name(release_id))[1])

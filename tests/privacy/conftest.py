@@ -1,0 +1,33 @@
+"""What tests of privacy share: a place for a ledger, a vault, and a state that is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import postgres_server
+import pytest
+from vault_states import NAME, first_state
+
+from sfumato.privacy import State, Vault
+
+
+@pytest.fixture(params=["file", "server"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where no ledger is yet: a file, and a database of a PostgreSQL server where one can be started."""
+    if request.param == "file":
+        return str(tmp_path / "budget.db")
+    server = postgres_server.shared()
+    return server.url(server.fresh())
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Vault:
+    return Vault(tmp_path / "secrets", key=tmp_path / "vault.key")
+
+
+@pytest.fixture
+def kept(vault: Vault) -> State:
+    """A state that is in the vault."""
+    state = first_state()
+    vault.create(NAME, state)
+    return state
