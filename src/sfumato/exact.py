@@ -15,6 +15,10 @@ from sfumato.errors import InvalidInput
 
 _SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
 
+MOST_BITS = 1 << 13  # of a numerator or denominator: no honest number comes near, and Python still turns it into text
+
+LARGEST = (1 << 63) - 1  # whole number, of whatever is counted
+
 Number = int | float | str | Fraction | Decimal
 
 
@@ -22,18 +26,25 @@ def fraction(value: Number, name: str) -> Fraction:
     """The exact value of a finite number, or a clear refusal that names the parameter."""
     if isinstance(value, bool):
         raise InvalidInput(f"{name}={value!r} is not a number.")
+    try:
+        exact = _exact(value)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        exact = None
+    if exact is None:
+        raise InvalidInput(f"{name}={value!r} is not a finite number.")
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MOST_BITS:  # too long even to be quoted
+        raise InvalidInput(f"{name} has more than {MOST_BITS} bits. Use a rounder number, of a few digits.")
+    return exact
+
+
+def _exact(value: Number) -> Fraction | None:
     if isinstance(value, Rational):  # int, Fraction and NumPy integers
         return Fraction(int(value.numerator), int(value.denominator))
-    try:
-        if isinstance(value, Decimal):
-            return Fraction(value)
-        if isinstance(value, str):
-            return Fraction(value.strip())
-        if isinstance(value, Real):
-            return Fraction(repr(float(value)))
-    except (ValueError, OverflowError, ZeroDivisionError):
-        pass
-    raise InvalidInput(f"{name}={value!r} is not a finite number.")
+    if isinstance(value, Decimal):
+        return Fraction(value)
+    if isinstance(value, str):
+        return Fraction(value.strip())
+    return Fraction(repr(float(value))) if isinstance(value, Real) else None
 
 
 def positive_fraction(value: Number, name: str) -> Fraction:
@@ -45,9 +56,11 @@ def positive_fraction(value: Number, name: str) -> Fraction:
 
 
 def positive_int(value: object, name: str) -> int:
-    """A whole number of at least one."""
+    """A whole number of at least one, which every database can keep."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InvalidInput(f"{name}={value!r} must be a whole number of at least 1.")
+    if int(value) > LARGEST:
+        raise InvalidInput(f"{name} is larger than {LARGEST}. Use a smaller whole number.")
     return int(value)
 
 

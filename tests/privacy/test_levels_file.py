@@ -233,3 +233,30 @@ def test_killed_before_a_statement_charge_and_level_stay_in_step(path: Path, sta
     level, epsilon = ledger.level("r1") or (None, None)
     assert (level, epsilon, ledger.spent) in ((0, 1, 1), (1, 2, 2))
     _raise(ledger, int(level or 0) + 1, 5)
+
+
+@pytest.mark.usefixtures("restored")
+def test_opening_takes_as_many_statements_for_many_releases_as_for_few(path: Path) -> None:
+    ledger, seen, counts = Ledger(path, epsilon=1000), [], []
+    interrupt_statements(lambda _, statement: seen.append(statement))
+    for number in range(20):
+        ledger.charge(1, POLICY, label="visits", release_id=f"r{number}")
+        _raise(ledger, 1, 2, f"r{number}")
+        before = len(seen)
+        Ledger(path)
+        counts.append(len(seen) - before)
+    assert len(set(counts)) == 1
+    assert counts[0] > 5
+
+
+def test_the_level_of_a_release_waits_for_a_charge_under_way(ledger: Ledger, path: Path) -> None:
+    """Who lost sight of a charge must not draw anew what it may have paid for."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        hasty = Ledger.__new__(Ledger)
+        hasty.dataset, hasty._store = ledger.dataset, store_module.Store(path, timeout=0.05)
+        assert hasty.remaining == 9
+        with pytest.raises(LedgerError, match="Another process holds the ledger"):
+            hasty.level("r1")
+        other.execute("ROLLBACK")
+    assert hasty.level("r1") == (0, 1)

@@ -337,6 +337,18 @@ def test_names_must_be_words(place: str, name: str, value: object) -> None:
     assert len(ledger.history()) == 1
 
 
+@pytest.mark.parametrize("epsilon", [10**5000, Fraction(1, 10**5000), "1e5000"], ids=["large", "small", "text"])
+def test_numbers_too_long_to_be_kept_are_refused(place: str, epsilon: int | Fraction | str) -> None:
+    ledger = Ledger(place, epsilon=1)
+    with pytest.raises(InvalidInput) as caught:
+        _charge(ledger, epsilon)  # type: ignore[arg-type]
+    assert str(caught.value) == "epsilon has more than 8192 bits. Use a rounder number, of a few digits."
+    with pytest.raises(InvalidInput) as caught:
+        _charge(ledger, 0.1, unit="person", max_per_entity=2**70)
+    assert str(caught.value) == f"max_per_entity is larger than {2**63 - 1}. Use a smaller whole number."
+    assert len(ledger.history()) == 1
+
+
 @pytest.mark.parametrize("value", ["vis\0its", "vis\ud800its"])
 def test_names_must_be_text_that_every_database_keeps(place: str, value: str) -> None:
     ledger = Ledger(place, epsilon=1)

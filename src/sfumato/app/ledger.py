@@ -11,6 +11,7 @@ import sfumato as sf
 from sfumato.app.options import Json
 from sfumato.app.output import emit, reported, say
 from sfumato.errors import InvalidInput
+from sfumato.privacy.places import is_file
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What has been spent on a dataset, and what is left."
@@ -66,7 +67,7 @@ def raise_cap(
 
 def _require_there(place: str) -> None:
     """Say in the command line's own words that there is no such file; a server is asked when it is opened."""
-    if "://" not in place and not Path(place).exists():
+    if is_file(place) and not Path(place).exists():
         raise InvalidInput(f"there is no ledger {place}. Open one with: sfumato ledger open {place} --epsilon 10")
 
 

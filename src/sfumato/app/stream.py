@@ -196,5 +196,8 @@ def _report(series: Stream, ruler: Ruler, done: dict[str, int], out: Path, as_js
     if raised:
         say(f"{raised} releases were raised to a finer level after their windows closed.")
     for record in lost:
-        tell_operator(f"The release of {record.time} was charged and never stored: its budget is lost.")
+        tell_operator(
+            f"The release of {record.time} was charged and is not in {out}: another machine stored it, or it was lost "
+            "with its budget."
+        )
     say(f"Promise: ε = {series.epsilon} for every window of {series.window}; {left.epsilon} left for the next step.")

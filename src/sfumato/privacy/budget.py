@@ -14,13 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InvalidInput
-from sfumato.exact import fraction, text
+from sfumato.exact import MOST_BITS, fraction, text
 
 _SIX_DIGITS_DOWN = Context(prec=6, rounding=ROUND_FLOOR)
-
-# Python refuses to turn integers of more than 4300 digits into text; this stays well below, and no honest
-# budget comes near.
-_MAX_BITS = 8192
 
 
 class Epsilon(Fraction):
@@ -73,9 +69,9 @@ def at_most(value: Fraction) -> str:
 
 def stored(value: Fraction, name: str) -> str:
     """The exact text 'p/q' that the ledger keeps."""
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _MAX_BITS:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
         raise InvalidInput(
-            f"{name} would need a fraction of more than {_MAX_BITS} bits, which the ledger does not "
+            f"{name} would need a fraction of more than {MOST_BITS} bits, which the ledger does not "
             "store. Nothing was drawn or recorded. Use a rounder epsilon, such as a decimal with a few "
             "digits."
         )

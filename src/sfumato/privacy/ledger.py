@@ -271,8 +271,12 @@ class Ledger:
         return self._account().unit
 
     def level(self, release_id: str) -> tuple[int, Epsilon] | None:
-        """(level, ε) at which a release stands, (0, ε) when it was never refined; None when it was never charged."""
-        with self._store.read() as connection:
+        """(level, ε) at which a release stands, (0, ε) when it was never refined; None when it was never charged.
+
+        Waits for a charge that is under way, also for one whose program has lost sight of it: what stands here is
+        settled, and a state that was paid for is never drawn anew.
+        """
+        with self._store.write() as connection:
             standing = levels.find(connection, self.dataset, checks.words(release_id, "release_id"))
         return None if standing is None else (standing.level, standing.epsilon)
 

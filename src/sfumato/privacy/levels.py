@@ -9,6 +9,7 @@ first one: the account's terms and the release's policy are what they were.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -28,6 +29,12 @@ _LEVELS = (
     "SELECT level, epsilon, charge, entry FROM level WHERE account = (SELECT id FROM account WHERE dataset = ?) "
     "AND release_id = ? ORDER BY level"
 )
+_ALL_LEVELS = (
+    "SELECT dataset, release_id, level, epsilon, charge, entry FROM level JOIN account ON account.id = level.account "
+    "ORDER BY dataset, release_id, level"
+)
+
+_LevelRow = tuple[int, str, int, int]  # level, epsilon, charge, entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +87,17 @@ def find(connection: Connection, dataset: str, release_id: str) -> Standing | No
             f"release_id='{release_id}' names {len(charges)} charges of account '{dataset}', so it is not clear which "
             "of them is meant. Nothing was drawn or recorded. Charge every release under an id of its own."
         )
-    row = min(charges)
-    charge = rows.entry_at(connection, row)
-    level, epsilon, sound = 0, charge.epsilon, len(charges) == 1
+    return _standing(dataset, release_id, raised, min(charges), lambda row: rows.entry_at(connection, row))
+
+
+def _standing(
+    dataset: str, release_id: str, raised: list[_LevelRow], row: int, entry_at: Callable[[int], Entry]
+) -> Standing:
+    """Where a release stands with these levels; what does not add up is damage."""
+    charge = entry_at(row)
+    level, epsilon, sound = 0, charge.epsilon, all(other == row for _, _, other, _ in raised)
     for number, written, _, entry_row in raised:
-        entry = rows.entry_at(connection, entry_row)
+        entry = entry_at(entry_row)
         level, epsilon = level + 1, Epsilon(epsilon + entry.epsilon)
         sound &= (number, written) == (level, stored(epsilon, "epsilon")) and entry.rate == charge.rate
         sound &= (charge.kind, charge.release_id) == (entry.kind, entry.release_id) == ("release", release_id)
@@ -119,7 +132,18 @@ def stamped(connection: Connection, release_id: str, level: int) -> str | None:
 
 
 def require_sound(connection: Connection) -> None:
-    """Refuse a file whose levels do not agree with its entries."""
-    query = "SELECT DISTINCT dataset, release_id FROM level JOIN account ON account.id = level.account"
-    for dataset, release_id in connection.execute(query).fetchall():
-        find(connection, dataset, release_id)
+    """Refuse a ledger whose levels do not agree with its entries; two statements, however many releases there are."""
+    releases: dict[tuple[str, str], list[_LevelRow]] = {}
+    for dataset, release_id, *row in connection.execute(_ALL_LEVELS):
+        releases.setdefault((dataset, release_id), []).append((row[0], row[1], row[2], row[3]))
+    if releases:
+        entries = rows.numbered_entries(connection)
+        if any(
+            row not in entries
+            for raised in releases.values()
+            for *_, charge, entry in raised
+            for row in (charge, entry)
+        ):
+            raise damaged("an entry of its history is missing")
+        for (dataset, release_id), raised in releases.items():
+            _standing(dataset, release_id, raised, raised[0][2], entries.__getitem__)

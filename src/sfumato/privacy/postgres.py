@@ -28,7 +28,8 @@ from sfumato.privacy.database import GATE, Connection, Rows
 from sfumato.privacy.schema import SCHEMA_VERSION, Dialect, require_version, statements
 
 LOCK = 0x5366756D, 1  # "Sfum": the writers' advisory lock
-SILENT = 60  # seconds of silence inside a transaction, after which the server ends it
+SILENT = 20  # seconds of silence inside a transaction, after which the server ends it: others wait for 30
+LONGEST = 2**31 - 1  # milliseconds that the server counts
 
 _BEGIN = {
     "read": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",  # one state for all that is read
@@ -38,6 +39,7 @@ _BEGIN = {
 _SETTINGS = (
     "SELECT set_config('search_path', 'sfumato, pg_temp', true), "  # temporary tables last: none can stand for ours
     "set_config('lock_timeout', ?, true), set_config('idle_in_transaction_session_timeout', ?, true), "
+    "set_config('client_min_messages', 'warning', true), "
     "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN "
     "'remote_apply' ELSE 'on' END, true), current_setting('fsync'), current_setting('server_encoding')"
 )
@@ -50,10 +52,12 @@ _VERSION = (
     "CREATE TABLE ledger (application TEXT PRIMARY KEY CHECK (application = 'sfumato'), version BIGINT NOT NULL)",
     "INSERT INTO ledger (application, version) VALUES ('sfumato', 0)",
 )
+_PRIMARY = "Connect to the primary: a standby or a read-only database cannot record"
 _NEXT_STEP = {
     "55P03": "Another process holds the ledger. Try again when it has finished",  # lock_not_available
     "25P03": "It was silent for too long inside an operation. Try again",  # idle_in_transaction_session_timeout
-    "25006": "Connect to the primary: a standby or a read-only database cannot record",  # read_only_sql_transaction
+    "25006": _PRIMARY,  # read_only_sql_transaction
+    "0A000": _PRIMARY,  # feature_not_supported: on a standby
     "42501": "Grant the user the right to use the schema 'sfumato', or to create it",  # insufficient_privilege
     "53100": "Free space on the server's disk",  # disk_full
 }
@@ -69,8 +73,8 @@ def _triggers(name: str, table: str, event: str, condition: str, message: str) -
 
 
 POSTGRES = Dialect(
-    key="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
-    counted="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    key="BIGINT PRIMARY KEY",
+    counted="BIGINT PRIMARY KEY",
     whole="BIGINT",
     by_key="",
     differs="IS DISTINCT FROM",
@@ -85,7 +89,7 @@ class PostgresStore:
         driver, self.timeout = _driver(), timeout
         try:
             given = driver.conninfo.conninfo_to_dict(url)
-        except driver.Error:
+        except (driver.Error, UnicodeError):
             given = None
         # Out here, so that no traceback shows the parser's error, which may quote the password.
         if given is None or _misread(given):
@@ -94,13 +98,14 @@ class PostgresStore:
                 "'postgresql://user@host:5432/database', with every special character of a password percent-encoded; "
                 "what is left out is read from ~/.pgpass, PGPASSWORD and their like."
             )
-        patience = max(10, int(timeout))  # a busy server may take seconds to answer
+        patience = int(min(max(10, timeout), LONGEST // 1000))  # a busy server may take seconds to answer
         self._options: dict[str, Any] = {
             "connect_timeout": patience,
             "tcp_user_timeout": 1000 * patience,  # milliseconds: a network that swallows everything is noticed
             "target_session_attrs": "read-write",  # of several hosts the one that can record
             "application_name": "sfumato",
             **given,
+            "client_encoding": "UTF8",
         }
         self._place = _without_secrets(given)
 
@@ -162,20 +167,35 @@ class PostgresStore:
                 try:
                     self._begin(connection, kind)
                     yield connection
-                    ended = raw.execute("COMMIT").statusmessage
+                    self._commit(raw)
                 except BaseException:
                     with contextlib.suppress(_driver().Error):
                         raw.rollback()
                     raise
-                if ended != "COMMIT":  # the server rolls back what had an error in it, and says so only here
-                    raise LedgerError(
-                        f"The ledger '{self.place}' could not be used: the server answered {ended} instead of COMMIT. "
-                        "Nothing was drawn or recorded. Try again."
-                    )
+
+    def _commit(self, raw: Any) -> None:
+        """End a transaction, and believe nothing but a plain COMMIT.
+
+        The server rolls back what had an error in it and says so only here; and where somebody ends the wait for a
+        synchronous standby it warns that the commit is on its own disk alone.
+        """
+        warnings: list[str] = []
+        raw.add_notice_handler(lambda notice: warnings.append(f"{notice.message_primary} {notice.message_detail}"))
+        ended = raw.execute("COMMIT").statusmessage
+        if ended != "COMMIT":
+            raise LedgerError(
+                f"The ledger '{self.place}' could not be used: the server answered {ended} instead of COMMIT. Nothing "
+                "was drawn or recorded. Try again."
+            )
+        if warnings:
+            raise LedgerError(
+                f"The ledger '{self.place}' committed with a warning: {'; '.join(warnings)}. What was charged is "
+                "spent, and nothing was drawn: a server that takes over may not know of it. Look after the standby."
+            )
 
     def _begin(self, connection: Connection, kind: str) -> None:
         connection.execute(_BEGIN[kind])
-        limits = f"{max(1, int(1000 * self.timeout))}ms", f"{SILENT}s"
+        limits = f"{int(min(max(1, 1000 * self.timeout), LONGEST))}ms", f"{SILENT}s"
         *_, fsync, encoding = connection.execute(_SETTINGS, limits).fetchone()
         if fsync != "on" or encoding != "UTF8":
             raise LedgerError(
@@ -202,7 +222,9 @@ class PostgresStore:
         except _driver().Error as error:
             state = error.sqlstate or ""
             step = next((words for code, words in _NEXT_STEP.items() if state.startswith(code)), None)
-            if step is None:
+            if step is None and not state and "read-only" in str(error):  # the driver's own words
+                step = _PRIMARY
+            elif step is None:
                 step = "Check the database" if state else "Check that the server runs and that the URL is right"
             said = " ".join((error.diag.message_primary or str(error)).split()).rstrip(" .?") or type(error).__name__
             raise LedgerError(

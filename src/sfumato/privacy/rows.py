@@ -50,6 +50,12 @@ def entries_of(connection: Connection, dataset: str) -> tuple[Entry, ...]:
     return tuple(_entry(row) for row in connection.execute(query, (dataset,)))
 
 
+def numbered_entries(connection: Connection) -> dict[int, Entry]:
+    """Every entry of every account, by the number of its row."""
+    query = _ENTRY.replace("SELECT", "SELECT id,")
+    return {row[0]: _entry(row[1:]) for row in connection.execute(query)}
+
+
 def entry_at(connection: Connection, number: int) -> Entry:
     """The entry in a row."""
     return _entry(connection.execute(f"{_ENTRY} WHERE id = ?", (number,)).fetchone())
@@ -58,8 +64,8 @@ def entry_at(connection: Connection, number: int) -> Entry:
 def insert_account(connection: Connection, account: Account) -> None:
     """Open an account; a second one for the same dataset is refused by the table."""
     connection.execute(
-        "INSERT INTO account (dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO account (id, dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened) "
+        "VALUES ((SELECT coalesce(max(id), 0) + 1 FROM account), ?, ?, ?, ?, ?, ?, ?, ?)",
         (account.dataset, *_amounts(account), *_terms(account), account.opened.isoformat()),
     )
 
@@ -77,9 +83,9 @@ def insert_entry(connection: Connection, dataset: str, entry: Entry, fingerprint
     """Add a line to an account's history; gives the number of its row."""
     unit = entry.unit
     connection.execute(
-        "INSERT INTO entry (account, time, kind, label, release_id, policy, fingerprint, unit, "
-        "max_per_entity, epsilon, rate, cost) VALUES ((SELECT id FROM account WHERE dataset = ?), ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO entry (id, account, time, kind, label, release_id, policy, fingerprint, unit, max_per_entity, "
+        "epsilon, rate, cost) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM entry), (SELECT id FROM account WHERE "
+        "dataset = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             dataset,
             entry.time.isoformat(),
@@ -95,7 +101,7 @@ def insert_entry(connection: Connection, dataset: str, entry: Entry, fingerprint
             stored(entry.cost, "the cost"),
         ),
     )
-    # Rows are numbered in rising order, and nobody else writes in this transaction.
+    # The one just made: nobody else writes in this transaction, and no row ever goes.
     return cast(int, connection.execute("SELECT max(id) FROM entry").fetchone()[0])
 
 
@@ -159,7 +165,9 @@ def _account(row: _AccountRow) -> Account:
         raise damaged(f"account '{dataset}' cannot be read") from error
 
 
-def _entry(row: _EntryRow) -> Entry:
+def _entry(row: _EntryRow | None) -> Entry:
+    if row is None:
+        raise damaged("an entry of its history is missing")
     time, kind, label, release_id, policy, unit, most, epsilon, rate, cost = row
     try:
         return Entry(

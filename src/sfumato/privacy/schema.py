@@ -30,7 +30,7 @@ SCHEMA_VERSION = 4
 class Dialect:
     """How a database says what the tables need.
 
-    `key` numbers rows, `counted` numbers them in rising order and never again; `whole` is a type of at least 63 bits;
+    `key` is the number of a row, `counted` one that is never given again; `whole` is a type of at least 63 bits;
     `by_key` keeps a table in the order of its key; `differs` compares rows that may hold NULL; `refuse` makes the
     triggers (name, table, event, condition, message) that refuse a change.
     """

@@ -22,6 +22,7 @@ STREAM = (
     "WHERE account = (SELECT id FROM account WHERE dataset = ?) AND name = ?"
 )
 LAST = "SELECT time FROM step WHERE stream = ? ORDER BY time DESC LIMIT 1"
+FIRST = "SELECT time FROM step WHERE stream = ? ORDER BY time LIMIT 1"
 # Every level of a step is a row, and the last one is what the step has spent.
 SPENT = "SELECT time, epsilon FROM step WHERE stream = ? AND time BETWEEN ? AND ? ORDER BY time, level"
 STEPS = (
@@ -77,9 +78,9 @@ def names(connection: Connection, dataset: str) -> tuple[str, ...]:
 def insert(connection: Connection, dataset: str, name: str, terms: Terms, policy: Policy) -> None:
     """Open a stream; a second one under the same name is refused by the table."""
     connection.execute(
-        "INSERT INTO stream (account, name, epsilon, window_kind, window_size, policy, fingerprint, unit, "
-        "max_per_entity, clock, opened) VALUES ((SELECT id FROM account WHERE dataset = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?)",
+        "INSERT INTO stream (id, account, name, epsilon, window_kind, window_size, policy, fingerprint, unit, "
+        "max_per_entity, clock, opened) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM stream), (SELECT id FROM account "
+        "WHERE dataset = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             dataset,
             name,
@@ -117,6 +118,12 @@ def last_tick(connection: Connection, row: int) -> int | None:
     """The tick of the latest step, or None before the first."""
     last = connection.execute(LAST, (row,)).fetchone()
     return None if last is None else cast(int, last[0])
+
+
+def first_tick(connection: Connection, row: int) -> int | None:
+    """The tick of the earliest step, or None before it."""
+    first = connection.execute(FIRST, (row,)).fetchone()
+    return None if first is None else cast(int, first[0])
 
 
 def spent_between(connection: Connection, row: int, first: int, last: int) -> list[tuple[int, Epsilon]]:

@@ -15,6 +15,7 @@ time's budget, a time without change loses nothing, and the budgets of every win
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -201,19 +202,20 @@ class StreamAccount:
             last = MOST_TICKS if stop is None else self._tick(found, stop)[0] - 1
             return self._steps(connection, found, first, last)
 
-    def at(self, time: Time) -> Step | None:
-        """The step of that time, skipped or not; None when there is none."""
-        with self._store.read() as connection:
+    def at(self, time: Time, *, settled: bool = False) -> Step | None:
+        """The step of that time, skipped or not; None when there is none. `settled` waits for charges under way."""
+        with self._store.write() if settled else self._store.read() as connection:
             found = self._found(connection)
             tick, _ = self._tick(found, time)
             return next(iter(self._steps(connection, found, tick, tick)), None)
 
+    def first(self) -> Step | None:
+        """The earliest step, skipped or not; None before it."""
+        return self._end(stream_rows.first_tick)
+
     def last(self) -> Step | None:
         """The latest step, skipped or not; None before the first."""
-        with self._store.read() as connection:
-            found = self._found(connection)
-            tick = stream_rows.last_tick(connection, found.row)
-            return None if tick is None else self._steps(connection, found, tick, tick)[0]
+        return self._end(stream_rows.last_tick)
 
     def level(self, time: Time) -> tuple[int, Epsilon] | None:
         """(level, ε) at which the release of a step stands, (0, ε) when it was never raised; None without a release."""
@@ -292,6 +294,12 @@ class StreamAccount:
         if found.clock is None and stream_rows.last_tick(connection, found.row) is None:
             return ()
         return tuple(stream_rows.steps_between(connection, found.row, self._clock(found), first, last))
+
+    def _end(self, find: Callable[[Connection, int], int | None]) -> Step | None:
+        with self._store.read() as connection:
+            found = self._found(connection)
+            tick = find(connection, found.row)
+            return None if tick is None else self._steps(connection, found, tick, tick)[0]
 
     def _released(self, connection: Connection, found: Found, tick: int, clock: Clock) -> Step:
         """The step that has a release to raise."""

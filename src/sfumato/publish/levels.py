@@ -258,7 +258,7 @@ def _require_refinable(release: Any, vault: Any, ledger: Any) -> None:
 
 
 def _where(ledger: Ledger | StreamStep | None) -> str:
-    return f"account '{ledger.dataset}' of '{ledger.path}'" if isinstance(ledger, Ledger) else str(ledger)
+    return f"account '{ledger.dataset}' of '{ledger.place}'" if isinstance(ledger, Ledger) else str(ledger)
 
 
 def _require_vault(vault: Any) -> None:

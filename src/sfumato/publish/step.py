@@ -56,7 +56,7 @@ class StreamStep:
 
     def level(self, release_id: str) -> tuple[int, Epsilon] | None:
         """(level, ε) at which the release of this step stands; None when another one, or none, was charged."""
-        step = self.account.at(self.time)
+        step = self.account.at(self.time, settled=True)
         return None if step is None or step.release_id != release_id else (step.level, step.epsilon)
 
     def quote_level(self, release_id: str, *, epsilon: Number) -> Epsilon:

@@ -12,15 +12,17 @@ stored release, which is handed out again at no cost; or a charge without a rele
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from warnings import warn
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
 from sfumato.exact import Number, finite_float, positive_fraction
 from sfumato.plan import Plan, plan
 from sfumato.policy import Policy
@@ -119,8 +121,7 @@ class Stream:
                 self._account.remaining(time)  # refuses a time that is past, in the ledger's own words
             past, _ = self._past(entries, number, self._allocation.reach)
             release = self._publish(time, counts, points, self._allocation.weight(number, given), past)
-            if isinstance(self._allocation, TopUp):
-                self._raise(self._allocation, ended=False)
+            self._follow_up(time)
             return release
 
     def skip(self, time: Time) -> None:
@@ -135,8 +136,7 @@ class Stream:
                 )
             if known is None:
                 self._account.skip(time)
-                if isinstance(self._allocation, TopUp):
-                    self._raise(self._allocation, ended=False)
+                self._follow_up(time)
 
     def top_up(self, *, ended: bool = False) -> tuple[Release, ...]:
         """Raise the releases whose windows have closed, and give the finer ones; `publish` does so by itself.
@@ -150,7 +150,12 @@ class Stream:
                 "allocation='top-up' and a vault."
             )
         with alone(self._home, self.name):
-            return self._raise(self._allocation, ended=ended)
+            finer, refusal = self._raise(self._allocation, ended=ended)
+            if refusal is not None and not finer:
+                raise refusal
+            if refusal is not None:
+                warn(f"Not every step of stream '{self.name}' could be raised: {refusal}", stacklevel=2)
+            return finer
 
     # ---------------------------------------------------------------- reading
 
@@ -209,21 +214,37 @@ class Stream:
         self._archive.box.put(time, 0, release)
         return release
 
-    def _raise(self, allocation: TopUp, *, ended: bool) -> tuple[Release, ...]:
+    def _follow_up(self, time: Time) -> None:
+        """Raise past steps after one that is done: whatever comes of it, that step stands."""
+        if not isinstance(self._allocation, TopUp):
+            return
+        _, refusal = self._raise(self._allocation, ended=False)
+        if refusal is not None and not isinstance(refusal, (BudgetExceeded, InvalidInput)):
+            # Those two say that another machine was first; the next step will see what it left.
+            warn(
+                f"The step of {time} of stream '{self.name}' is done; a past one could not be raised: {refusal}",
+                stacklevel=3,
+            )
+
+    def _raise(self, allocation: TopUp, *, ended: bool) -> tuple[tuple[Release, ...], SfumatoError | None]:
+        """(what became finer, the first refusal): one step that cannot be raised does not stop the others."""
         last = self._account.last()
         if last is None:
-            return ()
+            return (), None
         number = self._clock.number(last.time, self._begin()) + 1
         reach = number if ended else allocation.reach
         past, steps = self._past(self._entries(number, reach), number, reach)
+        finer: list[Release | None] = []
+        refusals: list[SfumatoError] = []
         for step in steps:
-            if step is not None:
-                self._archive.catch_up(step)
-        finer = []
+            with _collecting(refusals):
+                if step is not None:
+                    self._archive.catch_up(step)
         for place, epsilon in allocation.raises(past, ended=ended):
             step = steps[place]
-            finer.append(None if step is None else self._archive.refine(step, epsilon))
-        return tuple(release for release in finer if release is not None)
+            with _collecting(refusals):
+                finer.append(None if step is None else self._archive.refine(step, epsilon))
+        return tuple(release for release in finer if release is not None), next(iter(refusals), None)
 
     def _entries(self, number: int, reach: int) -> tuple[Step, ...]:
         """What the ledger has of the `reach` steps before a step, and from there on."""
@@ -249,7 +270,8 @@ class Stream:
     def _begin(self) -> Time | None:
         """The time of the first step; None before it."""
         if self._first is None:
-            self._first = next((step.time for step in self._account.entries()), None)
+            first = self._account.first()
+            self._first = None if first is None else first.time
         return self._first
 
     def _require_refinable(self, allocation: str) -> None:
@@ -266,6 +288,14 @@ class Stream:
             )
 
 
+@contextmanager
+def _collecting(refusals: list[SfumatoError]) -> Iterator[None]:
+    try:
+        yield
+    except SfumatoError as refusal:
+        refusals.append(refusal)
+
+
 def _beside(ledger: Ledger, vault: Vault | None, outbox: str | Path | None) -> Path:
     """The folder beside the ledger; a ledger on a server has none, so it is beside what is on this machine."""
     beside = ledger.path
@@ -273,7 +303,7 @@ def _beside(ledger: Ledger, vault: Vault | None, outbox: str | Path | None) -> P
         beside = Path(outbox).absolute()
     elif beside is None and vault is not None:
         beside = vault.path
-    if beside is None:
+    if beside is None or not beside.name:
         raise InvalidInput(
             f"outbox is missing: the ledger '{ledger.place}' is on a server, so there is no folder beside it for the "
             "releases. Nothing was drawn or recorded. Pass outbox, a folder, or a vault."
