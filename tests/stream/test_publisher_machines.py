@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from datetime import datetime
 from fractions import Fraction
 
 import pytest
-from publisher_case import COUNTS, budgets, fullest, stream
+from publisher_case import COUNTS, HOUR, budgets, fullest, hourly, stream
 
 import sfumato as sf
-from sfumato.errors import BudgetExceeded, VaultError
+from sfumato.errors import BudgetExceeded, InvalidInput, VaultError
 
 
 def machine(folder, name):
@@ -95,3 +96,17 @@ def test_two_machines_take_turns(tmp_path):
     spent = budgets(machines[0])
     assert sorted(spent) == list(range(12))
     assert Fraction(9, 10) < fullest(spent, 3) <= 1
+
+
+def test_a_machine_with_steps_of_another_length_is_named(tmp_path):
+    begin = datetime(2026, 3, 1, 8)
+    whole = hourly(tmp_path)
+    whole.publish(begin, COUNTS)
+    hourly(tmp_path, step=HOUR / 2).publish(begin + HOUR / 2, COUNTS)
+    with pytest.raises(InvalidInput) as caught:
+        whole.publish(begin + HOUR, COUNTS)
+    assert str(caught.value) == (
+        "stream 'visits' has a step at 2026-03-01 08:30:00, which lies between the steps of this publisher: another "
+        "one publishes it with a step of another length. Nothing was drawn or recorded. Use the same step everywhere, "
+        "or another name."
+    )

@@ -117,7 +117,7 @@ class Stream:
             known = next((entry for entry in entries if entry.time == time), None)
             if known is not None:
                 return self._archive.again(known)
-            if entries and self._clock.number(entries[-1].time, self._begin()) > number:
+            if entries and self._number(entries[-1]) > number:
                 self._account.remaining(time)  # refuses a time that is past, in the ledger's own words
             past, _ = self._past(entries, number, self._allocation.reach)
             release = self._publish(time, counts, points, self._allocation.weight(number, given), past)
@@ -231,7 +231,7 @@ class Stream:
         last = self._account.last()
         if last is None:
             return (), None
-        number = self._clock.number(last.time, self._begin()) + 1
+        number = self._number(last) + 1
         reach = number if ended else allocation.reach
         past, steps = self._past(self._entries(number, reach), number, reach)
         finer: list[Release | None] = []
@@ -251,8 +251,19 @@ class Stream:
         first = self._begin()
         return () if first is None else self._account.entries(self._clock.time(max(number - reach, 0), first))
 
+    def _number(self, entry: Step) -> int:
+        """The number of a step in the ledger; every one was made at these steps, or by a stranger."""
+        try:
+            return self._clock.number(entry.time, self._begin())
+        except InvalidInput:
+            raise InvalidInput(
+                f"stream '{self.name}' has a step at {entry.time}, which lies between the steps of this publisher: "
+                "another one publishes it with a step of another length. Nothing was drawn or recorded. Use the same "
+                "step everywhere, or another name."
+            ) from None
+
     def _past(self, entries: Sequence[Step], number: int, reach: int) -> tuple[Past, Places]:
-        numbers = [self._clock.number(entry.time, self._begin()) for entry in entries]
+        numbers = [self._number(entry) for entry in entries]
         return past_of(entries, numbers, max(number - reach, 0), number, self._clock.steps)
 
     def _planned(self, epsilon: Fraction) -> Plan:
