@@ -1,4 +1,4 @@
-"""Every mechanism under every policy on small domains, audited: `python bench/audit_table.py [--statistical SECONDS]`.
+"""Every mechanism under every policy on small domains, audited: `python bench/audit_table.py [--seconds SECONDS]`.
 
 Prints a markdown table for the docs: the method and the loss as a share of the promise, the worst over all domains.
 The cases are those of `tests/audit/test_matrix.py`.
@@ -21,8 +21,8 @@ from matrix import DOMAINS, EPSILON, built, policies
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--statistical", type=float, default=10.0, help="seconds of computing a statistical audit")
-    seconds = arguments.parse_args().statistical
+    arguments.add_argument("--seconds", type=float, default=10.0, help="of computing for an audit that may go on")
+    seconds = arguments.parse_args().seconds
     table: dict[str, dict[str, list[tuple[str, float]]]] = {name: {} for name in sf.mechanisms()}
     count = 0
     for domain in DOMAINS:

@@ -19,7 +19,7 @@ import sfumato as sf
 from sfumato.app.audit import audit as command
 from sfumato.audit import Audit, Witness, audit, audit_chain, audit_stream
 from sfumato.audit.changes import changes, defined
-from sfumato.audit.events import learn, ratio_bound
+from sfumato.audit.events import learn, odds_bound, ratio_bound
 from sfumato.audit.orders import audit_order, law
 from sfumato.audit.sampler import measured_rate
 from sfumato.audit.shifts import Solver
@@ -89,13 +89,27 @@ def test_sorted_points_with_a_private_number_are_audited_exactly():
 
 
 @pytest.mark.slow
-def test_runs_never_prove_more_than_the_promise_of_what_is_right():
-    """DAWA, four audits at 1 - 10⁻⁷ each: the bound stays at or below ε but once in 2·10⁶ runs of this test."""
+@pytest.mark.parametrize(("name", "samples"), [("dawa", 400), ("consistent", 2_000), ("identity", 2_000)])
+def test_runs_never_prove_more_than_the_promise_of_what_is_right(name, samples):
+    """Four audits at 1 - 10⁻⁷ each: the bound stays at or below ε but once in 2·10⁶ runs of this test."""
+    mechanism = build(name, sf.threshold(sf.Line(0, 1, cells=8), 1), Fraction(1, 2))
     for seed in range(4):
-        mechanism = build("dawa", sf.unbounded(sf.Line(0, 1, cells=8)), Fraction(1, 2))
-        found = audit(mechanism, seed=seed, samples=400, seconds=100, confidence=1 - 1e-7)
+        found = audit(mechanism, seed=seed, samples=samples, seconds=100, confidence=1 - 1e-7, method="statistical")
         assert found.method == "statistical"
         assert found.passed, found
+
+
+@pytest.mark.slow
+def test_an_alarm_is_as_rare_as_the_confidence_says():
+    """Noise that spends all of ε on two cells, 60 audits at confidence 0.9: at most one in ten may say that it breaks
+    its promise, and more than 21 do once in ten million times.
+    """
+    mechanism = build("edges", sf.bounded(sf.Line(0, 1, cells=2)), ONE)
+    audits = (
+        audit(mechanism, seed=seed, samples=300, seconds=100, confidence=0.9, method="statistical")
+        for seed in range(60)
+    )
+    assert sum(not found.passed for found in audits) <= 21
 
 
 # --- the theorem of `shifts` ------------------------------------------------------------------------------------------
@@ -202,13 +216,56 @@ def test_the_bound_on_a_ratio_holds_as_often_as_it_says():
     assert ratio_bound(10, 10, 10, 10, 0.9) < 0
 
 
+@pytest.mark.parametrize("share", [0.55, 0.75, 0.99])
+def test_the_bound_on_guesses_holds_as_often_as_it_says(share):
+    """20,000 binomials at confidence 0.9: wrong at most once in ten, which 6 σ above 10 % would exceed."""
+    right = np.random.default_rng(2).binomial(300, share, 20_000)
+    wrong = sum(odds_bound(int(one), 300, 0.9) > math.log(share / (1 - share)) for one in right)
+    assert wrong / 20_000 < 0.1 + 6 * math.sqrt(0.1 * 0.9 / 20_000)
+    assert odds_bound(0, 300, 0.9) == -math.inf
+    assert math.log(100) < odds_bound(1000, 1000, 0.999) < math.log(1000)
+
+
 def test_an_event_that_only_one_side_shows_is_learned():
     rng = np.random.default_rng(3)
     before, after = rng.normal(size=(2, 4000, 5))
     before[:, 3] = np.where(rng.random(4000) < 0.2, 7.0, before[:, 3])
-    promise, event = learn(before[:2000], after[:2000], 2000, 0.999)
+    promise, guess = learn(before[:2000], after[:2000], 2000, 0.999)
     assert promise > 2
-    assert event.bound(before[2000:], after[2000:], 0.999)[0] > 2
+    assert odds_bound(*guess.count(before[2000:], after[2000:]), 0.999) > 2
+    assert "“the first” where e" in guess.describe(list("abcdefgh")[1:])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_guess_reads_both_tails(sign):
+    """Laplace noise at rate 1 around ∓1/2: guesses on both sides of 0 are right with odds of e, the whole loss."""
+    rng = np.random.default_rng(4)
+    tables = [sign * (rng.geometric(1 - math.exp(-1), (2, 20_000)) * [[1], [-1]]).sum(0)[:, None] for _ in range(2)]
+    before, after = tables[0] + 0.0, tables[1] + float(sign)
+    _, guess = learn(before[:10_000], after[:10_000], 20_000, 0.999)
+    right, guesses = guess.count(before[10_000:], after[10_000:])
+    assert guesses == 20_000
+    assert 0.9 < odds_bound(right, guesses, 0.999) < 1
+    relation = ("≤ 0", "≥ 1") if sign > 0 else ("≥ 0", "≤ -1")
+    assert guess.describe(["it"]) == f"“the first” where it {relation[0]} and “the second” where it {relation[1]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bare", [1, 3])
+def test_the_pair_that_shows_most_is_found(bare):
+    """One cell of four gets no noise: of seven pairs, those that touch it are told apart for certain."""
+
+    class OneBareCell(type(build("identity", sf.unbounded(LINE), ONE))):
+        def run(self, counts, total, source):
+            noisy = super().run(counts, total, source)
+            noisy[bare] = counts[bare]
+            return noisy
+
+    mechanism = build("identity", sf.unbounded(LINE), ONE)
+    fields = {name: getattr(mechanism, name) for name in mechanism.__dataclass_fields__}
+    found = audit(OneBareCell(**fields), seed=1, samples=3_000, seconds=1000.0)
+    assert (found.method, found.witness.edge) == ("statistical", (bare, -1))
+    assert found.epsilon > 4
 
 
 @pytest.mark.parametrize("rate", ["1/50", "1/3", "2"])
@@ -327,7 +384,7 @@ PLAN = sf.plan(sf.threshold(LINE, 1), sf.ranges(), 1)
             "counts must be public whole numbers of at least 0 in the domain's shape (4,). Nothing was run.",
         ),
         (
-            {"subject": build("dawa", sf.unbounded(LINE), ONE), "method": "exact"},
+            {"subject": build("dawa", sf.unbounded(sf.Line(0, 1, cells=40)), ONE), "method": "exact"},
             "method='exact' does not fit mechanism='dawa': it does more than add noise to integers. Nothing was "
             "concluded. Leave method out for a statistical audit.",
         ),

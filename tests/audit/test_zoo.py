@@ -62,15 +62,17 @@ def test_a_scale_twenty_percent_too_small_in_the_sampler_alone():
 
 
 @pytest.mark.slow
-def test_a_scale_twenty_percent_too_small_behind_a_projection():
-    """Nothing here says which noise is added, so it is run. 5,000 fresh runs a side: the bound lies about 0.25 below
-    the true 2.5, with a standard deviation of 0.05; it misses 2 less than once in a million runs.
+@pytest.mark.parametrize(("cells", "seed"), [(2, 1), (2, 2), (5, 3), (5, 4), (8, 5)])
+def test_a_scale_twenty_percent_too_small_behind_a_projection(cells, seed):
+    """Nothing here says which noise is added, so it is run: 30,000 times in all, some six seconds of computing, 13,500
+    of them counted. A guess on a pair that the projection leaves alone is right with a probability of 0.777, and 0.731
+    are allowed: 12 standard deviations, 4.75 of which are the bound's. The runs follow from the seed alone.
     """
-    honest = build("consistent", sf.threshold(sf.Line(0, 1, cells=2), 1), Fraction(2))
-    assert audit(honest, seed=1).method == "exact"
-    found = audit(disguised(honest, NarrowConsistent), seed=1, samples=9_600, seconds=LONG)
+    honest = build("consistent", sf.threshold(sf.Line(0, 1, cells=cells), 1), ONE)
+    assert audit(honest, seed=seed).method == "exact"
+    found = audit(disguised(honest, NarrowConsistent), seed=seed, samples=15_000, seconds=LONG)
     assert found.method == "statistical"
-    assert 2 < found.epsilon <= 2.5
+    assert 1 < found.epsilon <= 1.25
 
 
 @pytest.mark.slow

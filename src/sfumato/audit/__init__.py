@@ -12,7 +12,7 @@ confidence, from runs on neighbouring databases; it finds mistakes and proves no
 
 The files, from the bottom: `result`, `changes` (which records change, from the policy's definition), `databases`,
 `shifts` and `flows` (the cheapest change of noise), `events`, `sampler` (is the noise drawn what its law says),
-`forms`, `additive`; `views`, `statistical`; `orders`, `chains`, `windows`; then `audit`.
+`forms`, `additive`; `partitions`, `stages` (DAWA); `views`, `statistical`; `orders`, `chains`, `windows`; then `audit`.
 """
 
 from sfumato.audit.audit import audit

@@ -42,7 +42,7 @@ def pair(base: Integers, edge: tuple[int, int], records: int = 1) -> Pair:
 
 
 def bases(policy: Policy, rng: np.random.Generator, given: Integers | None = None) -> list[Integers]:
-    """Databases to start from: public ones if given, no record at all, ties, heaps, empty cells, noise."""
+    """Databases to start from: public ones if given, no record at all, ties, heaps, gaps of all sizes, noise."""
     size = policy.domain.size
     found = [] if given is None else [given]
     found += [
@@ -50,6 +50,7 @@ def bases(policy: Policy, rng: np.random.Generator, given: Integers | None = Non
         np.ones(size, dtype=np.int64),
         np.arange(size, dtype=np.int64) * 7 % 11,
         np.where(np.arange(size) == size // 2, 40, 0).astype(np.int64),
+        np.where(np.arange(size) % 2 == 1, 4 ** (np.arange(size) // 2 % 4), 0).astype(np.int64),
         rng.integers(0, 4, size),
         rng.integers(0, 1000, size),
     ]

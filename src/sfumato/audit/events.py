@@ -1,25 +1,45 @@
-"""Events that tell two samples apart, and what they prove.
+"""Guesses that tell two samples apart, and what they prove.
 
-An event is learned on one part of the runs and counted on another, so that its two counts are binomial with unknown
-probabilities p and p'. Clopper and Pearson's bounds, each at half of the error allowed, give `log(p/p') ≥ log(low(p) /
-high(p'))`: a lower bound on the privacy loss that is too large with probability at most 1 - confidence, whatever the
-mechanism is. (Bichsel, Steffen, Bogunovic, Vechev: DP-Sniper, S&P 2021, with a simpler classifier.)
+**The game.** A coin chooses one of two neighbours, the mechanism runs on it, and whoever sees the output says which
+one it was, or passes. Of an ε-private mechanism no output speaks for one side by odds of more than e^ε, so that every
+guess is right with a probability of at most e^ε / (1 + e^ε), however it is made. Guesses are independent of each other:
+given how many there are, the right ones are binomial. Clopper and Pearson's lower bound s on their probability proves a
+loss of at least log(s / (1 - s)); it is too large with probability at most 1 - confidence, whatever the mechanism is.
+
+Guessing uses both tails of a score at once. An event and its complement, each bounded by itself, take twice the runs or
+more for the same proof. How to guess is learned on other runs than those that are counted. (Bichsel, Steffen,
+Bogunovic, Vechev: DP-Sniper, S&P 2021, for events that are learned; Steinke, Nasr, Jagielski: Privacy auditing with one
+training run, NeurIPS 2023, for guesses that may pass.)
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
-RIDGE = 1e-2
+RIDGE = 1e-4  # of the logistic regression, a row
 ROUNDS = 12
 FEW = 6  # different values of a feature that count as categories
+TAIL = (0.0, 0.001, 0.003, 0.01, 0.02, 0.035)
+LEVELS = np.array([*TAIL, *np.linspace(0.05, 0.95, 19), *(1 - level for level in reversed(TAIL))])
+"""Quantiles that are tried as thresholds, for either guess."""
+TRUST = 0.5  # of the runs a guess is chosen on: the best of many looks better than it is
+
+
+def odds_bound(right: int, guesses: int, confidence: float) -> float:
+    """A lower bound on log(s / (1 - s)) from `right` of so many guesses; minus infinity where none was right."""
+    from scipy.special import betaincinv
+
+    if right == 0:
+        return -math.inf
+    low = float(betaincinv(right, guesses - right + 1, 1.0 - confidence))
+    return math.log(low) - math.log1p(-low) if low > 0 else -math.inf
 
 
 def ratio_bound(hits: int, runs: int, hits_after: int, runs_after: int, confidence: float) -> float:
@@ -69,73 +89,101 @@ class Encoder:
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
-    """`feature ≥ threshold` (or ≤), the feature being the classifier's score or a single one."""
+class Guess:
+    """ "The first" where a value is at least `high`, "the second" where it is at most `low`; pass in between.
+
+    The value is the classifier's score, or a single feature, or a feature's negative.
+    """
 
     encoder: Encoder
     weights: Floats
     feature: int
-    threshold: float
-    above: bool
-    swapped: bool  # whether it is likelier for the second sample
+    sign: int
+    low: float
+    high: float
 
-    def holds(self, table: Floats) -> Bools:
-        """For every run."""
-        values = self.encoder.columns(table) @ self.weights if self.feature < 0 else table[:, self.feature]
-        return values >= self.threshold if self.above else values <= self.threshold
+    def values(self, table: Floats) -> Floats:
+        """What the guess goes by, for every run."""
+        return self.encoder.columns(table) @ self.weights if self.feature < 0 else self.sign * table[:, self.feature]
 
     def describe(self, names: list[str]) -> str:
         """In words."""
         what = "the classifier's score" if self.feature < 0 else names[self.feature]
-        return f"{what} {'≥' if self.above else '≤'} {self.threshold:.6g}"
+        low, high = self.low * self.sign, self.high * self.sign
+        above, below = ("≥", "≤") if self.sign > 0 else ("≤", "≥")
+        ways = [
+            f"“the {side}” where {what} {relation} {limit:.6g}"
+            for side, relation, limit in (("first", above, high), ("second", below, low))
+            if math.isfinite(limit)
+        ]
+        return " and ".join(ways) if ways else "no guess"
 
-    def bound(self, before: Floats, after: Floats, confidence: float) -> tuple[float, int, int]:
-        """(the lower bound on the loss, hits before, hits after) on runs that it was not learned from."""
-        hits, hits_after = int(self.holds(before).sum()), int(self.holds(after).sum())
-        first, second = (hits, len(before)), (hits_after, len(after))
-        if self.swapped:
-            first, second = second, first
-        return ratio_bound(*first, *second, confidence), hits, hits_after
+    def count(self, before: Floats, after: Floats) -> tuple[int, int]:
+        """(right guesses, guesses) on runs that it was not learned from."""
+        one, other = self.values(before), self.values(after)
+        right = int((one >= self.high).sum() + (other <= self.low).sum())
+        wrong = int((one <= self.low).sum() + (other >= self.high).sum())
+        return right, right + wrong
 
 
-def learn(before: Floats, after: Floats, runs: int, confidence: float) -> tuple[float, Event]:
-    """(what it promises to prove on so many further runs, the event) with the largest promise."""
+def learn(before: Floats, after: Floats, runs: int, confidence: float) -> tuple[float, Guess]:
+    """(what it promises to prove on so many further runs, the guess) with the largest promise."""
+    halves = len(before) // 2, len(after) // 2
+    encoder = Encoder.of(before[: halves[0]], after[: halves[1]])
+    weights = _logistic(encoder.columns(before[: halves[0]]), encoder.columns(after[: halves[1]]))
+    # A score looks too good on the runs that it was fitted to; features were not fitted.
+    rest = before[halves[0] :], after[halves[1] :]
+    score = [(encoder.columns(table) @ weights)[:, None] for table in rest]
+    gain, _, sign, low, high = _best_thresholds(score[0], score[1], runs, confidence)
+    single, feature, way, least, most = _best_thresholds(before, after, runs, confidence)
+    if single > gain:
+        return single, Guess(encoder, weights, feature, way, least, most)
+    return gain, Guess(encoder, sign * weights, -1, 1, low, high)
+
+
+def _best_thresholds(one: Floats, other: Floats, runs: int, confidence: float) -> tuple[float, int, int, float, float]:
+    """(expected bound, column, its sign, low, high) of the best two thresholds; either may be out of reach."""
+    seen = len(one) + len(other)
+    share = min(runs, TRUST * seen) / seen  # what was seen rarely is known badly, however many runs will follow
+    pooled = np.sort(np.concatenate([one, other]).T, axis=1)
+    cuts = pooled[:, np.rint(LEVELS * (seen - 1)).astype(np.int64)]
+    ends = np.full((len(cuts), 1), np.inf)
+    high, low = np.hstack([cuts, ends]), np.hstack([-ends, cuts])
+    above, below = [], []
+    for table in (one, other):
+        columns = np.sort(table.T, axis=1)
+        above.append(len(table) - _positions(columns, high, "left"))
+        below.append(_positions(columns, low, "right"))
+    right = share * (above[0][:, :, None] + below[1][:, None, :])
+    wrong = share * (above[1][:, :, None] + below[0][:, None, :])
+    apart = high[:, :, None] > low[:, None, :]
+    gains = np.stack(
+        [np.where(apart, _expected(*pair, confidence), -np.inf) for pair in ((right, wrong), (wrong, right))]
+    )
+    way, column, i, j = np.unravel_index(int(gains.argmax()), gains.shape)
+    gain, least, most = float(gains[way, column, i, j]), float(low[column, j]), float(high[column, i])
+    # The negative of a value turns the two guesses round.
+    return (gain, int(column), 1, least, most) if way == 0 else (gain, int(column), -1, -most, -least)
+
+
+def _expected(right: Floats, wrong: Floats, confidence: float) -> Floats:
+    """What so many guesses prove, about. Half a wrong one is added: a part without any does not prove everything."""
     from scipy.special import ndtri
 
-    half = len(before) // 2
-    encoder = Encoder.of(before[:half], after[:half])
-    weights = _logistic(encoder.columns(before[:half]), encoder.columns(after[:half]))
-    before, after = before[half:], after[half:]  # a score looks too good on the runs that it was fitted to
-    scores = encoder.columns(before) @ weights, encoder.columns(after) @ weights
-    best = (-math.inf, Event(encoder, weights, -1, 0.0, True, False))
-    runs = min(runs, 2 * len(before))  # what was seen rarely is known badly, however many runs will follow
-    deviate = float(ndtri(1 - (1 - confidence) / 2))
-    for feature in range(-1, before.shape[1]):
-        one, other = scores if feature < 0 else (before[:, feature], after[:, feature])
-        for above in (True, False):
-            threshold, gain, swapped = _best_threshold(one, other, above, runs, deviate)
-            if gain > best[0]:
-                best = (gain, Event(encoder, weights, feature, threshold, above, swapped))
-    return best
+    guesses = right + wrong + 0.5
+    least = _wilson(right / guesses, guesses, float(ndtri(confidence)))
+    return np.log(np.maximum(least, 1e-300)) - np.log1p(-least)
 
 
-def _best_threshold(one: Floats, other: Floats, above: bool, runs: int, deviate: float) -> tuple[float, float, bool]:
-    """(threshold, expected bound, swapped) of the best event on one feature."""
-    cuts = np.unique(np.quantile(np.concatenate([one, other]), np.linspace(0, 1, 201)))
-    hits = [np.searchsorted(np.sort(values), cuts, side="left" if above else "right") for values in (one, other)]
-    shares = [((len(v) - h if above else h) + 0.5) / (len(v) + 1) for v, h in zip((one, other), hits, strict=True)]
-    ends = [_wilson(share, runs, deviate) for share in shares]
-    gains = [np.log(np.maximum(ends[i][0], 1e-300) / ends[1 - i][1]) for i in (0, 1)]
-    swapped = bool(gains[1].max() > gains[0].max())
-    index = int(gains[swapped].argmax())
-    return float(cuts[index]), float(gains[swapped][index]), swapped
+def _positions(columns: Floats, cuts: Floats, side: Literal["left", "right"]) -> Floats:
+    """For every column how many of its sorted values lie below its cuts, or at most at them."""
+    return np.array([np.searchsorted(column, at, side=side) for column, at in zip(columns, cuts, strict=True)], float)
 
 
-def _wilson(p: Floats, runs: int, deviate: float) -> tuple[Floats, Floats]:
-    """Wilson's bounds: close to Clopper and Pearson's, also where p is near zero, and fast. They only choose events."""
+def _wilson(p: Floats, runs: Floats, deviate: float) -> Floats:
+    """Wilson's lower bound: close to Clopper and Pearson's, also near zero and one, and fast. It only chooses."""
     square = deviate**2 / runs
-    middle, half = p + square / 2, deviate * np.sqrt(p * (1 - p) / runs + square / (4 * runs))
-    return (middle - half) / (1 + square), (middle + half) / (1 + square)
+    return (p + square / 2 - deviate * np.sqrt(p * (1 - p) / runs + square / (4 * runs))) / (1 + square)
 
 
 def _logistic(before: Floats, after: Floats) -> Floats:
@@ -145,9 +193,9 @@ def _logistic(before: Floats, after: Floats) -> Floats:
     weights = np.zeros(table.shape[1])
     for _ in range(ROUNDS):
         p = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
-        slope = table.T @ (label - p) - RIDGE * len(table) * 0.01 * weights
+        slope = table.T @ (label - p) - RIDGE * len(table) * weights
         curve = (table * (p * (1 - p))[:, None]).T @ table
-        curve[np.diag_indices_from(curve)] += RIDGE * len(table) * 0.01 + 1e-9
+        curve[np.diag_indices_from(curve)] += RIDGE * len(table) + 1e-9
         step = np.linalg.solve(curve, slope)
         weights = weights + step
         if np.abs(step).max() < 1e-4:

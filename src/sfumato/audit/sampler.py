@@ -1,7 +1,7 @@
 """Is the noise that is drawn as wide as its law says?
 
-Noise of rate r hides a shift by t at r·t: `log P[K ≥ 0] - log P[K ≥ t] = r·t` for discrete Laplace noise, and at most
-that for any noise that keeps the promise. The difference is measured on fresh draws and bounded from below.
+Noise of rate r hides a shift by t at r·t: `log P[K ≥ 0] - log P[K ≥ t] = r·t` for geometric noise, on one side or on
+two, and at most that for any noise that keeps the promise. It is measured on fresh draws and bounded from below.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sfumato.audit.events import ratio_bound
-from sfumato.noise import DiscreteLaplace, Source
+from sfumato.noise import DiscreteLaplace, Geometric, Source
 
 DRAWS = 400_000
 
@@ -18,7 +18,7 @@ DRAWS = 400_000
 class Drawn:
     """What draws say about a law: the rate that they prove at least, at a confidence."""
 
-    law: DiscreteLaplace
+    law: DiscreteLaplace | Geometric
     shift: int
     rate: float
 
@@ -28,7 +28,7 @@ class Drawn:
         return self.rate / float(self.law.rate)
 
 
-def measured_rate(law: DiscreteLaplace, source: Source, confidence: float, draws: int = DRAWS) -> Drawn:
+def measured_rate(law: DiscreteLaplace | Geometric, source: Source, confidence: float, draws: int = DRAWS) -> Drawn:
     """A lower bound on the rate of what a law draws."""
     values = law.sample(draws, source)
     shift = max(1, round(1 / float(law.rate)))

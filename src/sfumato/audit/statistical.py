@@ -1,12 +1,12 @@
 """The statistical audit, for any mechanism: run it on neighbours, learn what tells them apart, count it on fresh runs.
 
-A few runs on many made-up neighbours choose the pair that looks worst; runs on that pair alone learn one event; fresh
-runs count it. Only the last ones enter the bound, so the choices before cost no confidence.
+Many made-up neighbours get a few runs each; the better half gets twice as many, and so on until one pair is left. Its
+runs, and some more, teach how to guess; fresh runs count the guesses. Only the last ones enter the bound, so the
+choices before cost no confidence.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.databases import Pair, pair
-from sfumato.audit.events import learn
+from sfumato.audit.events import learn, odds_bound
 from sfumato.audit.views import View
 from sfumato.mechanism import Mechanism
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-PAIRS = 16  # neighbours that are tried
-FIRST_LOOK = 0.3  # of the runs and of the time: choosing the pair
-LEARNING = 0.3  # of what is left
-FEWEST = 60  # runs on a side in a part
-LOOK = 240  # runs on a side that compare neighbours, where they can be afforded
-LOOSE = 0.9  # the confidence with which neighbours are compared
+PAIRS = 32  # neighbours that are tried
+LOOKING = 0.35  # of the runs: choosing the pair
+LEARNING = 0.2  # of the runs: how to guess
+WARMING = 0.02  # of the time: how long a run takes
+FEWEST = 60  # runs in a part, on both neighbours together
+LOOSE = 0.99  # the confidence with which neighbours are compared
 
 
 class AuditSource:
@@ -66,38 +66,47 @@ def search(
     confidence: float,
     seed: int,
 ) -> Found:
-    """The largest loss that so many runs (on each of two neighbours), or so much time, prove."""
+    """The largest loss that so many runs (on each of two neighbours, on average), or so much time, prove."""
     rng = np.random.default_rng(seed)
-    runner = _Runner(mechanism, public, AuditSource(seed))
+    runner = _Runner(mechanism, public, AuditSource(seed), rng)
     tried = neighbours(edges, databases, records, rng)
-    began = time.thread_time()
-    runner.both(tried[0], 2)  # tables and caches are filled before the clock counts
-    began, warm = time.thread_time(), time.thread_time() - began
-    runner.both(tried[0], 3)
-    pace = min(warm, _since(began)) / 3
-    affordable = min(samples, max(2 * FEWEST, int(seconds / pace)))
-    look = max(FEWEST, min(LOOK, int(affordable * FIRST_LOOK) // 2), int(affordable * FIRST_LOOK) // PAIRS)
-    tried = tried[: max(1, int(affordable * FIRST_LOOK) // look)]
-    chosen, best = tried[0], -math.inf
-    for candidate in tried if len(tried) > 1 else ():
-        before, after = runner.both(candidate, look)
-        part = look * 2 // 3
-        _, event = learn(before[:part], after[:part], look, LOOSE)
-        loss, _, _ = event.bound(before[part:], after[part:], LOOSE)
-        if loss > best:
-            chosen, best = candidate, loss
-    rest = max(affordable - look * len(tried), 2 * FEWEST)
-    learning = runner.both(chosen, max(FEWEST, int(rest * LEARNING)))
-    _, event = learn(*learning, rest, confidence)
-    # The clock may run faster than the first runs promised; it must not depend on the outcomes, so runs are counted.
-    fresh = max(FEWEST, min(rest - len(learning[0]), int((seconds - _since(began)) / (pace or 1e-9))))
-    before, after = runner.both(chosen, fresh)
-    bound, hits, hits_after = event.bound(before, after, confidence)
+    affordable = min(2 * samples, max(3 * FEWEST, int(seconds / runner.pace(tried[0], seconds))))
+    began, runner.runs = time.thread_time(), 0
+    tried = tried[: max(1, int(affordable * LOOKING) // (FEWEST * _rungs(len(tried))))]
+    chosen, table = _most_telling(runner, tried, int(affordable * LOOKING))
+    table = table.more(runner.both(chosen, max(FEWEST, int(affordable * LEARNING))))
+    _, guess = learn(table.before, table.after, affordable, confidence)
+    # The clock may run faster than the first runs promised. How many runs are counted must not depend on how they go:
+    # it is settled here, before the first of them.
+    spent = max(time.thread_time() - began, 1e-9)
+    fresh = min(2 * samples - runner.runs, int((seconds - spent) * runner.runs / spent))
+    counted = runner.both(chosen, max(FEWEST, fresh))
+    right, guesses = guess.count(counted.before, counted.after)
+    bound = odds_bound(right, guesses, confidence)
     words = (
-        f"{event.describe(View(mechanism, chosen.edge).names())}: {hits:,} times in {len(before):,} runs on one, "
-        f"{hits_after:,} in {len(after):,} on the other"
+        f"guessing {guess.describe(View(mechanism, chosen.edge).names())} was right {right:,} times in {guesses:,}, "
+        f"in {counted.runs:,} runs on either by chance"
     )
-    return Found(max(0.0, bound), chosen, words, len(before), len(tried))
+    return Found(max(0.0, bound), chosen, words, counted.runs, len(tried))
+
+
+def _most_telling(runner: _Runner, tried: Sequence[Pair], runs: int) -> tuple[Pair, _Tables]:
+    """The pair that is told apart best, and its runs: the better half goes on, with twice the runs each."""
+    alive = {i: _Tables.empty() for i in range(len(tried))}
+    rungs = _rungs(len(tried))
+    while len(alive) > 1:
+        each = max(FEWEST, runs // (rungs * len(alive)))
+        alive = {i: table.more(runner.both(tried[i], each)) for i, table in alive.items()}
+        promise = {i: learn(table.before, table.after, table.runs, LOOSE)[0] for i, table in alive.items()}
+        ranked = sorted(alive, key=lambda i: -promise[i])
+        alive = {i: alive[i] for i in ranked[: (len(alive) + 1) // 2]}
+    ((chosen, table),) = alive.items()
+    return tried[chosen], table
+
+
+def _rungs(pairs: int) -> int:
+    """How often they are halved until one is left."""
+    return max(1, (pairs - 1).bit_length())
 
 
 def neighbours(edges: Integers, databases: Sequence[Integers], records: int, rng: np.random.Generator) -> list[Pair]:
@@ -115,21 +124,50 @@ def neighbours(edges: Integers, databases: Sequence[Integers], records: int, rng
 
 
 @dataclass(frozen=True, eq=False)
+class _Tables:
+    """Features of runs on either of two neighbours."""
+
+    before: Floats
+    after: Floats
+
+    @classmethod
+    def empty(cls) -> _Tables:
+        return cls(np.empty((0, 0)), np.empty((0, 0)))
+
+    @property
+    def runs(self) -> int:
+        return len(self.before) + len(self.after)
+
+    def more(self, other: _Tables) -> _Tables:
+        if not self.before.size:
+            return other
+        return _Tables(np.concatenate([self.before, other.before]), np.concatenate([self.after, other.after]))
+
+
+@dataclass(eq=False)
 class _Runner:
     mechanism: Mechanism
     public: bool
     source: AuditSource
+    rng: np.random.Generator
+    runs: int = 0
 
-    def both(self, neighbours: Pair, runs: int) -> tuple[Floats, Floats]:
-        """Tables of features for both databases."""
+    def both(self, neighbours: Pair, runs: int) -> _Tables:
+        """So many runs, each on one of the two by the fall of a coin."""
+        first = int(self.rng.binomial(runs, 0.5))
+        self.runs += runs
         tables = []
-        for counts in (neighbours.before, neighbours.after):
+        for counts, share in ((neighbours.before, first), (neighbours.after, runs - first)):
             total = int(counts.sum()) if self.public else None
             mechanism = self.mechanism if total is None else self.mechanism.for_total(total)
-            view = View(mechanism, neighbours.edge)
-            tables.append(view.table(counts, total, self.source, runs))
-        return tables[0], tables[1]
+            tables.append(View(mechanism, neighbours.edge).table(counts, total, self.source, share))
+        return _Tables(*tables)
 
-
-def _since(moment: float) -> float:
-    return time.thread_time() - moment
+    def pace(self, neighbours: Pair, seconds: float) -> float:
+        """Seconds of computing a run, from a few."""
+        self.both(neighbours, 4)  # tables and caches are filled before the clock counts
+        began, runs, spent = time.thread_time(), 0, 0.0
+        while spent < WARMING * seconds and runs < FEWEST:
+            self.both(neighbours, 6)
+            runs, spent = runs + 6, time.thread_time() - began
+        return max(spent, 1e-9) / runs

@@ -82,11 +82,13 @@ class View:
         return np.column_stack([*self._features(estimates), measured])
 
     def _features(self, estimates: Floats) -> list[Floats]:
-        sums = np.cumsum(estimates, axis=1)
+        # Fractions that a public total was settled by are no differences between whole numbers.
+        smooth = estimates.round(9)
+        sums = np.cumsum(estimates, axis=1).round(9)
         at = [estimates[:, end] for end in self._ends]
         ordered = np.sort(estimates, axis=1)
-        found = [estimates[:, self.cells], sums[:, self.cells]]
-        found += [at[0] - at[-1] if len(at) > 1 else at[0], sums[:, -1]]
+        found = [smooth[:, self.cells], sums[:, self.cells]]
+        found += [smooth[:, self._ends[0]] - (smooth[:, self._ends[1]] if len(at) > 1 else 0.0), sums[:, -1]]
         found += [(estimates == 0).sum(axis=1), 1 + (np.diff(ordered, axis=1) > 0).sum(axis=1)]
         found += [ordered[:, 0], (estimates < 0).sum(axis=1)]
         for values in at:

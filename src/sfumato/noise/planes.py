@@ -20,6 +20,7 @@ from sfumato.errors import InvalidInput
 from sfumato.noise.source import Source
 
 STEADY = 1024  # up to so many values, all bytes of all coins are drawn
+FEW = 512  # up to so many coins, a call of NumPy costs more than what it works on
 CHUNK_BYTES = 1 << 19  # coins in flight; with their outcomes they stay in a second-level cache
 
 
@@ -62,11 +63,28 @@ def _steady(table: NDArray[np.uint8], size: int, stream: Stream) -> NDArray[np.b
     """The coins, last digit first: U < p when the leading digit is smaller, or equal and the rest is smaller."""
     bits, digits = table.shape
     uniform = stream.take(digits * bits * size).reshape(digits, bits, size)
+    if bits * size <= FEW:
+        return _by_words(table, uniform)
     below = np.zeros((bits, size), dtype=np.bool_)
     for digit in range(digits - 1, -1, -1):
         limit = table[:, digit, None]
         below &= uniform[digit] == limit
         below |= uniform[digit] < limit
+    return below
+
+
+def _by_words(table: NDArray[np.uint8], uniform: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """The same with digits to base 2⁶⁴: eight bytes in a row, the first one highest. Zeros added decide nothing."""
+    digits, bits, size = uniform.shape
+    width = -(-digits // 8) * 8
+    limits = np.zeros((bits, 1, width), dtype=np.uint8)
+    limits[:, 0, :digits] = table
+    coins = np.zeros((bits, size, width), dtype=np.uint8)
+    coins[:, :, :digits] = uniform.transpose(1, 2, 0)
+    smaller, equal = coins.view(">u8") < limits.view(">u8"), coins.view(">u8") == limits.view(">u8")
+    below = smaller[:, :, -1]
+    for word in range(width // 8 - 2, -1, -1):
+        below = smaller[:, :, word] | (equal[:, :, word] & below)
     return below
 
 
@@ -95,6 +113,9 @@ def _numbers(coins: NDArray[np.bool_]) -> NDArray[np.int64]:
     rows = coins.view(np.uint8)
     numbers = np.zeros(rows.shape[1], dtype="<i8")
     octets = numbers.view(np.uint8).reshape(-1, 8)
+    if rows.size <= FEW:
+        octets[:, : -(-len(rows) // 8)] = np.packbits(rows, axis=0, bitorder="little").T
+        return numbers.astype(np.int64, copy=False)
     for first in range(0, len(rows), 8):
         highest, *lower = rows[first : first + 8][::-1]
         octet = highest.copy()
