@@ -117,6 +117,8 @@ class TreeMechanism(Mechanism):
         for _ in range(PROJECTION_STEPS):
             slope = incidence.forward(noisy + incidence.transpose(ahead)) + known
             new = np.maximum(ahead - step * slope, 0.0)
+            if np.array_equal(new, dual) and np.array_equal(ahead, dual):
+                break  # a fixed point: every further step would give the same
             if (new - dual) @ (ahead - new) > 0:  # overshot: forget the momentum
                 momentum, ahead = 1.0, dual
                 continue
