@@ -195,5 +195,5 @@ def test_an_estimator_that_is_nearly_unbiased_would_leak():
 
 def test_every_linear_mechanism_is_tried_somewhere():
     used = {mechanism.name for policy in EVERY for mechanism in built(policy)}
-    linear = {"identity", "prefix", "haar", "hierarchy", "edges", "edge-haar", "edge-hierarchy"}
+    linear = {"identity", "prefix", "haar", "hierarchy", "hats", "edges", "edge-haar", "edge-hierarchy"}
     assert linear | {"policy-edges", "blocks"} <= used <= set(mechanisms())

@@ -22,7 +22,9 @@ PARTS = sf.graph(sf.Line(0, 1, cells=4), [(0, 1), (2, 3)], publish_component_tot
 
 def test_the_list_is_closed():
     assert sf.mechanisms is mechanisms
-    assert {"identity", "prefix", "haar", "hierarchy", "edges", "edge-haar", "edge-hierarchy"} <= set(mechanisms())
+    assert {"identity", "prefix", "haar", "hierarchy", "hats", "edges", "edge-haar", "edge-hierarchy"} <= set(
+        mechanisms()
+    )
 
 
 def test_a_mechanism_survives_its_description():

@@ -24,6 +24,7 @@ CASES = {
     "identity": (sf.bounded(LINE), {}),
     "haar": (sf.unbounded(GRID), {}),
     "hierarchy": (sf.unbounded(LINE), {}),
+    "hats": (sf.bounded(LINE), {}),
     "prefix": (sf.within(LINE, 0.2, sources="boundary"), {}),
     "edges": (sf.within(GRID, 0.2, sources="boundary"), {}),
     "edge-haar": (sf.threshold(GRID, 1), {}),

@@ -22,6 +22,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "unbounded identity": (sf.unbounded(GRID), "identity", {}),
     "unbounded haar": (sf.unbounded(CUBE), "haar", {}),
     "unbounded hierarchy": (sf.unbounded(LINE), "hierarchy", {"branching": 4, "root": True}),
+    "unbounded hats": (sf.unbounded(GRID), "hats", {"widths": [2], "weights": [5, 3]}),
     "unbounded prefix": (sf.unbounded(LINE), "prefix", {"reverse": True}),
     "unbounded labels": (sf.unbounded(MEANS), "identity", {}),
     "unbounded mixed": (sf.unbounded(MIXED), "identity", {}),

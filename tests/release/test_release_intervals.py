@@ -170,7 +170,7 @@ def test_an_interval_does_not_depend_on_what_else_is_asked() -> None:
         assert (alone.low, alone.high, alone.stderr) == (together.low[i], together.high[i], together.stderr[i])
 
 
-@pytest.mark.parametrize("name", ["identity", "haar", "hierarchy", "edges"])
+@pytest.mark.parametrize("name", ["identity", "haar", "hierarchy", "hats", "edges"])
 @pytest.mark.parametrize("epsilon", [0.01, 1, 20])
 def test_what_is_public_has_no_error(name: str, epsilon: float) -> None:
     line = sf.Line(0, 1, cells=100)
@@ -226,6 +226,8 @@ POLICIES = {
 }
 SIMULATED = [(p, m) for p in POLICIES for m in ("identity", "hierarchy", "haar", "edges")]
 SIMULATED += [
+    ("bounded", "hats"),
+    ("unbounded", "hats"),
     ("within", "edge-haar"),
     ("within", "edge-hierarchy"),
     ("threshold", "blocks"),
@@ -257,9 +259,12 @@ def test_cells_lie_in_their_intervals_as_often_as_promised(policy: str, name: st
 LENGTHS = [
     ("bounded", "identity", 40),
     ("bounded", "haar", 40),
+    ("bounded", "hats", 40),
     ("unbounded", "identity", 3),
     ("unbounded", "hierarchy", 40),
     ("unbounded", "haar", 40),
+    ("unbounded", "hats", 3),
+    ("unbounded", "hats", 40),
     ("threshold", "edges", 3),
     ("threshold", "edges", 40),
     ("threshold", "blocks", 40),

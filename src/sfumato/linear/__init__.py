@@ -6,6 +6,7 @@ from sfumato.linear.elementary import Difference, Identity, Prefix
 from sfumato.linear.embedded import Embedded
 from sfumato.linear.haar import Haar
 from sfumato.linear.hanging import Hanging
+from sfumato.linear.hats import Hats
 from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
 from sfumato.linear.operator import Matrix, Operator
@@ -20,6 +21,7 @@ __all__ = [
     "Embedded",
     "Haar",
     "Hanging",
+    "Hats",
     "Hierarchy",
     "Identity",
     "Incidence",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidInput
 from sfumato.linear.elementary import Difference, Identity, Prefix
 from sfumato.linear.haar import Haar
+from sfumato.linear.hats import Hats
 from sfumato.linear.hierarchy import Hierarchy
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.prefix_blocks import PrefixBlocks
@@ -93,8 +94,8 @@ class PseudoInverse(Operator):
         return None
 
     def range_moments(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
-        """Likewise: a hierarchy knows its variances without its coefficients."""
-        if isinstance(self.strategy, (Hierarchy, PrefixBlocks)):
+        """Likewise: a hierarchy knows its variances without its coefficients, and so do hats."""
+        if isinstance(self.strategy, (Hats, Hierarchy, PrefixBlocks)):
             return self.strategy.inverse_range_moments(low, high)
         return super().range_moments(low, high)
 

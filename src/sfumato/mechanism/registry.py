@@ -18,10 +18,10 @@ from sfumato.mechanism.shifted import shifted, shifted_edges, widths
 from sfumato.mechanism.sorted import sorted_points
 from sfumato.mechanism.spanning import settings as spanner_settings
 from sfumato.mechanism.spanning import spanner
-from sfumato.mechanism.strategies import blocked, blocks, haar, hierarchy, identity, no_options, prefix
+from sfumato.mechanism.strategies import blocked, blocks, haar, hats, hierarchy, identity, no_options, prefix
 from sfumato.mechanism.tree import ConsistentMechanism
 from sfumato.mechanism.tuning import COARSE, RESOLUTION, best_hierarchy
-from sfumato.policy import Complete, Policy
+from sfumato.policy import Complete, Policy, Stencil
 from sfumato.workload import AxisQueries, ProductQueries, Workload
 
 Builder = Callable[..., Mechanism]
@@ -88,11 +88,18 @@ def _require_grid(policy: Policy, name: str) -> None:
         raise InvalidInput(f"mechanism={name!r} is for grids; on a line use mechanism='edges'.")
 
 
+def _long_moves(policy: Policy) -> bool:
+    """Whether a move may lead across much of a line; short ones are served better by prefix sums with blocks."""
+    moves = policy.moves
+    return not isinstance(moves, Stencil) or (policy.domain.ndim == 1 and 16 * moves.reach[0] >= policy.domain.size)
+
+
 _BUILDERS: dict[str, Builder] = {
     "identity": identity,
     "prefix": prefix,
     "haar": haar,
     "hierarchy": hierarchy,
+    "hats": hats,
     "edges": edges,
     "edge-haar": edge_haar,
     "edge-hierarchy": edge_hierarchy,
@@ -144,6 +151,9 @@ def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str
             finest = COARSE if policy.domain.ndim > 2 and name == "edge-hierarchy" else RESOLUTION
             tuned = [best_hierarchy(n, kind, known, finest) for n in policy.domain.shape]
             yield name, {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
+        elif name == "hats":
+            if kind is not AxisQueries.CELLS and _long_moves(policy):
+                yield name, {}
         elif name == "dawa" and (not policy.moves_exist or isinstance(policy.moves, Complete)):
             yield name, {"queries": "cells" if kind is AxisQueries.CELLS else "ranges"}
         elif name == "prefix":

@@ -1,4 +1,4 @@
-"""The named vertex strategies: identity, prefix sums, Haar wavelets, hierarchies."""
+"""The named vertex strategies: identity, prefix sums, Haar wavelets, hierarchies, hats."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
-from sfumato.linear import Haar, Hierarchy, Identity, Prefix, PrefixBlocks, nested_blocks
+from sfumato.linear import Haar, Hats, Hierarchy, Identity, Prefix, PrefixBlocks, nested_blocks
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.edges import EdgeMechanism
+from sfumato.mechanism.hat_tuning import WEIGHT, best_hats
 from sfumato.mechanism.tuning import COARSE, RESOLUTION, best_hierarchy, best_prefix_blocks
 from sfumato.mechanism.vertex import VertexMechanism
 from sfumato.policy import Policy, Stencil
@@ -68,6 +69,33 @@ def blocked(
     bits = 8 if coarse else 14
     factors = tuple(Hierarchy(n, b, w, fraction_bits=bits) for n, b, w in zip(shape, blocks, weights, strict=True))
     return factors, {"blocks": [list(b) for b in blocks], "weights": [list(w) for w in weights]}
+
+
+def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """Noise on sums under overlapping hats of a few widths and on every cell: the best that is known for ranges under
+    add/remove and replace-one.
+
+    `widths` are the distances between hats in cells, from the widest level down, and `weights` the accuracy of each
+    level and of the cells relative to the others, in whole numbers; one list, or one for each axis. Without them they
+    are chosen for ranges, in closed form.
+    """
+    shape = policy.domain.shape
+    if len(shape) > 1 and isinstance(policy.moves, Stencil):
+        raise InvalidInput(
+            "mechanism='hats' is for lines, and on grids for add/remove and replace-one; under moves on a grid use "
+            "mechanism='edges'. Nothing was drawn or recorded."
+        )
+    tuned = [best_hats(n, policy.total_is_public and len(shape) == 1) for n in shape]
+    widths = _each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
+    weights = _each_axis(
+        options.pop("weights", None),
+        [w if b == t else (WEIGHT,) * (len(b) + 1) for b, (t, w) in zip(widths, tuned, strict=True)],
+        "weights",
+    )
+    no_options("hats", options)
+    factors = tuple(Hats(n, b, w) for n, b, w in zip(shape, widths, weights, strict=True))
+    chosen = {"widths": [list(b) for b in widths], "weights": [list(w) for w in weights]}
+    return VertexMechanism(name="hats", policy=policy, epsilon=epsilon, options=chosen, factors=factors)
 
 
 def _each_axis(given: Any, default: list[tuple[int, ...]], name: str) -> list[tuple[int, ...]]:

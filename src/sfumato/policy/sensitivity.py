@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, TooLarge
-from sfumato.linear import Kronecker, Matrix, Operator, PairTypes
+from sfumato.linear import Hats, Kronecker, Matrix, Operator, PairTypes
 from sfumato.policy.moves import Complete, Stencil
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
 def _of_product(moves: Stencil | Complete, factors: tuple[Operator, ...]) -> Any:
     if isinstance(moves, Complete):
         return _largest([factor.pair_types(None) for factor in factors])
+    if len(factors) == 1 and isinstance(factors[0], Hats):  # its columns differ in as many ways as there are cells
+        return np.int64(factors[0].farthest(np.abs(moves.offsets).ravel()))
     seen: dict[tuple[int, int], PairTypes] = {}
     largest: Any = np.int64(0)
     for offset in np.unique(np.abs(moves.offsets), axis=0):

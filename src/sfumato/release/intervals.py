@@ -19,6 +19,7 @@ from sfumato.linear import (
     Difference,
     Embedded,
     Hanging,
+    Hats,
     Hierarchy,
     Identity,
     Incidence,
@@ -189,7 +190,7 @@ def _rough_ranges(model: NoiseModel, low: Floats, high: Floats, smooth: Floats, 
 
 def _fourth_is_guessed(factor: Operator) -> bool:
     factor = _inner(factor)
-    return isinstance(factor, PseudoInverse) and isinstance(factor.strategy, (Hierarchy, PrefixBlocks))
+    return isinstance(factor, PseudoInverse) and isinstance(factor.strategy, (Hats, Hierarchy, PrefixBlocks))
 
 
 def _steepest(model: NoiseModel) -> float:
@@ -201,6 +202,8 @@ def _steepest(model: NoiseModel) -> float:
             strategy = factor.strategy if isinstance(factor, PseudoInverse) else None
             if isinstance(strategy, Hierarchy):
                 largest /= min(strategy.weights)
+            elif isinstance(strategy, Hats):
+                largest *= strategy.largest_coefficient
             elif isinstance(strategy, PrefixBlocks):
                 largest /= min(strategy.weight, *strategy.inner.weights)
         steepest.append(largest**2 * block.noise.fourth_cumulant / block.noise.variance)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.linear import Difference, Identity, Operator, Prefix, PseudoInverse
+from sfumato.linear import Difference, Hats, Identity, Operator, Prefix, PseudoInverse
 
 # Up to this length an average over all queries is exact; beyond it, it is taken over this many of them, spread evenly
 # by a fixed rule, each with its exact variance: good to a few tenths of a per cent.
@@ -60,8 +60,8 @@ class AxisQueries(Enum):
     def mean_variance(self, estimator: Operator) -> float:
         """The average over all queries q of ‖Mᵀq‖²: the variance of an answer for noise of variance one.
 
-        Closed where the estimator M is the identity or a difference, exact up to EXACT_LENGTH cells, and beyond that an
-        average over SAMPLED_QUERIES of them.
+        Closed where the estimator M is the identity or a difference, exact for hats and up to EXACT_LENGTH cells, and
+        beyond that an average over SAMPLED_QUERIES of them.
         """
         n = estimator.rows
         inner = estimator.strategy if isinstance(estimator, PseudoInverse) else estimator
@@ -92,6 +92,8 @@ class AxisQueries(Enum):
 
     def _measured(self, estimator: Operator) -> float:
         n = estimator.rows
+        if isinstance(estimator, PseudoInverse) and isinstance(estimator.strategy, Hats):
+            return self._by_prefixes(estimator.strategy)
         if n > EXACT_LENGTH:
             return float(estimator.range_moments(*self.sample(n))[0].mean())
         step = max(1, (1 << 20) // n)
@@ -100,6 +102,19 @@ class AxisQueries(Enum):
             unit = np.eye(min(step, estimator.cols - start), estimator.cols, k=start)
             total += float(self.mean_square(estimator.forward(unit)).sum())
         return total
+
+    def _by_prefixes(self, strategy: Hats) -> float:
+        """Exact at any length, from the variances V of the n estimated prefix sums S and that of Σ S, which counts cell
+        i n - i times: over the n + 1 prefixes, one of them empty, `Σ_{a<b} Var(S_b - S_a) = (n + 1)·Σ V - Var(Σ S)`.
+        """
+        if self is AxisQueries.CELLS:
+            return float(strategy.cell_variances().mean())
+        variances = strategy.prefix_variances()
+        if self is AxisQueries.PREFIXES:
+            return float(variances.mean())
+        n = strategy.cols
+        summed = float((strategy.pinv_transpose(np.arange(n, 0, -1.0)) ** 2).sum())
+        return ((n + 1) * float(variances.sum()) - summed) / self.count(n)
 
     def _cut(self, n: int, stride: int) -> float:
         """How many edges of one length have exactly one end in a query, on average."""
