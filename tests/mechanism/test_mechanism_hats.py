@@ -189,6 +189,8 @@ def test_a_plan_does_not_try_hats_where_they_cannot_win():
     assert "hats" not in dict(variants(sf.unbounded(line), sf.histogram()))
     assert "hats" not in dict(variants(sf.threshold(line, 4), sf.ranges()))
     assert "hats" in dict(variants(sf.threshold(line, 100), sf.ranges()))
+    assert "hats" in dict(variants(sf.unbounded(sf.Line(0, 1, cells=2**17)), sf.ranges()))
+    assert "hats" not in dict(variants(sf.unbounded(sf.Line(0, 1, cells=2**17 + 1)), sf.ranges()))  # too long to weigh
     assert sf.plan(sf.threshold(line, 100), sf.ranges(), 1).mechanism.name == "hats"
 
 
@@ -231,6 +233,12 @@ def test_a_mechanism_survives_its_description(shape, options):
             {},
             "mechanism='hats' is for lines, and on grids for add/remove and replace-one; under moves on a grid use "
             "mechanism='edges'. Nothing was drawn or recorded.",
+        ),
+        (
+            sf.unbounded(box((2**20 + 1,))),
+            {},
+            "mechanism='hats' is for axes of at most 1048576 cells, here 1048577: its variances take a kilobyte a "
+            "cell. Nothing was drawn or recorded. Use mechanism='hierarchy'.",
         ),
         (
             sf.unbounded(box((20,))),

@@ -26,6 +26,8 @@ from sfumato.workload import AxisQueries, ProductQueries, Workload
 
 Builder = Callable[..., Mechanism]
 
+WEIGHED = 1 << 17  # cells of an axis up to which a plan tries hats by itself
+
 
 def edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """Noise on the policy's edges; on grids, along the grid lines."""
@@ -152,7 +154,8 @@ def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str
             tuned = [best_hierarchy(n, kind, known, finest) for n in policy.domain.shape]
             yield name, {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
         elif name == "hats":
-            if kind is not AxisQueries.CELLS and _long_moves(policy):
+            # Weighing hats takes a kilobyte a cell of an axis: beyond this it would be felt.
+            if kind is not AxisQueries.CELLS and max(policy.domain.shape) <= WEIGHED and _long_moves(policy):
                 yield name, {}
         elif name == "dawa" and (not policy.moves_exist or isinstance(policy.moves, Complete)):
             yield name, {"queries": "cells" if kind is AxisQueries.CELLS else "ranges"}

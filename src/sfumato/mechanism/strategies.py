@@ -16,6 +16,9 @@ from sfumato.mechanism.vertex import VertexMechanism
 from sfumato.policy import Policy, Stencil
 from sfumato.workload import AxisQueries
 
+# Cells of an axis under hats: the exact variances of their estimates take a kilobyte a cell.
+LONGEST = 1 << 20
+
 
 def identity(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """Noise on every count: the plain histogram. Best for single cells, worst for long ranges."""
@@ -84,6 +87,11 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
         raise InvalidInput(
             "mechanism='hats' is for lines, and on grids for add/remove and replace-one; under moves on a grid use "
             "mechanism='edges'. Nothing was drawn or recorded."
+        )
+    if max(shape) > LONGEST:
+        raise InvalidInput(
+            f"mechanism='hats' is for axes of at most {LONGEST} cells, here {max(shape)}: its variances take a "
+            "kilobyte a cell. Nothing was drawn or recorded. Use mechanism='hierarchy'."
         )
     tuned = [best_hats(n, policy.total_is_public and len(shape) == 1) for n in shape]
     widths = _each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
