@@ -22,13 +22,14 @@ from matrix import DOMAINS, EPSILON, built, policies
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seconds", type=float, default=10.0, help="of computing for an audit that may go on")
-    seconds = arguments.parse_args().seconds
-    table: dict[str, dict[str, list[tuple[str, float]]]] = {name: {} for name in sf.mechanisms()}
+    arguments.add_argument("--mechanisms", nargs="+", default=list(sf.mechanisms()), choices=sf.mechanisms())
+    chosen = arguments.parse_args()
+    table: dict[str, dict[str, list[tuple[str, float]]]] = {name: {} for name in chosen.mechanisms}
     count = 0
     for domain in DOMAINS:
         for label, policy in policies(domain):
-            for mechanism in built(policy):
-                found = audit(mechanism, seed=1, seconds=seconds)
+            for mechanism in built(policy, chosen.mechanisms):
+                found = audit(mechanism, seed=1, seconds=chosen.seconds)
                 if not found.passed:
                     print(found, file=sys.stderr)
                 count += 1

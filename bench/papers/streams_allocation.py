@@ -4,7 +4,7 @@ Errors are Σ w/ε² with ε = 1, averaged over random sequences of weights; "ev
 data-dependent allocation makes of the same windows, online against the algorithm as the paper prints it, and how fast
 the solver is (against CVXPY where it is installed).
 
-    python bench/papers/streams_allocation.py                       # 1,000 repetitions: an hour and a half on two cores
+    python bench/papers/streams_allocation.py                       # 1,000 repetitions: an hour on two cores
     python bench/papers/streams_allocation.py --parts speed         # one part; its JSON has a file of its own
     python bench/papers/streams_allocation.py --repetitions 100     # a few minutes
     python bench/papers/streams_allocation.py --quick               # under a minute
@@ -230,8 +230,10 @@ def picture(seven: list[dict], eight: list[dict], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=1000)
-    parser.add_argument("--samples", type=int, default=1000, help="futures a step, of ours and of the paper's")
-    parser.add_argument("--candidates", type=int, default=100, help="budgets that the paper's algorithm tries a step")
+    parser.add_argument("--samples", type=int, default=256, help="futures a step; the paper draws 1,000")
+    parser.add_argument(
+        "--candidates", type=int, default=50, help="budgets that the paper's algorithm tries; it has 100"
+    )
     parser.add_argument("--lengths", type=int, nargs="+", default=[10, 20, 30, 40, 50])
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     parser.add_argument("--quick", action="store_true")
@@ -248,7 +250,7 @@ def main() -> None:
             if options.picture is not None:
                 picture(payload["figure7"], payload["figure8"], options.picture)
         if "paper" in options.parts:
-            payload["paper"] = against_the_paper(4 if options.quick else 40, samples, candidates, pool)
+            payload["paper"] = against_the_paper(4 if options.quick else 12, samples, candidates, pool)
     if "data" in options.parts:
         payload["data_dependent"] = data_dependent(7, 200, 5 if options.quick else 50)
     if "speed" in options.parts:

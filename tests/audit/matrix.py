@@ -11,6 +11,7 @@ EPSILON = Fraction(3, 5)
 SHAPES = [(1,), (2,), (3,), (7,), (9,), (13,), (1, 4), (2, 3), (3, 5), (2, 2, 3)]
 OPTIONS = {
     "hierarchy": [{}, {"blocks": [2, 1], "weights": [3, 5]}],
+    "hats": [{}, {"widths": [2], "weights": [3, 2]}],
     "edge-hierarchy": [{}, {"blocks": [2, 1], "weights": [1, 2]}],
     "prefix": [{}, {"reverse": True}],
     "shifted": [{"width": 2}, {"width": 3}],
