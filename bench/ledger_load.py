@@ -24,7 +24,7 @@ from _report import table, write_json
 
 import sfumato as sf
 
-MECHANISMS = ("identity", "haar", "hierarchy", "edges", "edge-haar", "edge-hierarchy")
+MECHANISMS = ("identity", "haar", "hierarchy", "hats", "edges", "edge-haar", "edge-hierarchy")
 CHARGE = Fraction(1, 1000)
 PATIENCE = 900.0  # seconds to wait for the others, or for the lock: a slow machine is no failure
 POLICY = sf.threshold(sf.Line(0, 1, cells=5), 1)
@@ -92,8 +92,9 @@ import numpy as np
 import sfumato as sf
 side = int(sys.argv[1])
 grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(side, side))
-plan = sf.plan(sf.threshold(grid, 1), sf.ranges(), 1, mechanism=sys.argv[2])
+policy = sf.unbounded(grid) if sys.argv[2] == "hats" else sf.threshold(grid, 1)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+plan = sf.plan(policy, sf.ranges(), 1, mechanism=sys.argv[2])
 counts = np.ones(grid.shape, dtype=np.int64)
 release = plan.publish(counts)
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
