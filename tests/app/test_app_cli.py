@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -297,3 +300,19 @@ def test_vault_check_finds_what_is_broken(refinable: Path) -> None:
     assert "cannot be refined any more" in broken.output
     assert run("vault", "check", refinable / "none").exit_code == 2
     assert run("vault", "check", refinable / "secrets", "--key", refinable / "no.key").exit_code == 2
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    sf.Ledger(tmp_path / "budget.db", epsilon=1)
+    program = "import sys; from sfumato.app.cli import main; sys.argv = ['sfumato', *sys.argv[1:]]; main()"
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = subprocess.run(
+        [sys.executable, "-c", program, "ledger", "show", str(tmp_path / "budget.db")],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert (run.returncode, run.stderr) == (0, "")

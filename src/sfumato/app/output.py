@@ -60,6 +60,11 @@ def reported(as_json: bool) -> Iterator[None]:
     """
     try:
         yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads has seen enough, as `| head` has. What was to be recorded is recorded; there is nothing to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except (SfumatoError, OSError) as error:
         code = next(code for kind, code in EXIT_CODES if isinstance(error, kind))
         kind, message = type(error).__name__, str(error)
