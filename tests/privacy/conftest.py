@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import postgres_server
 import pytest
+from postgres_server import Server
 from vault_states import NAME, first_state
 
 from sfumato.privacy import State, Vault
@@ -31,3 +33,26 @@ def kept(vault: Vault) -> State:
     state = first_state()
     vault.create(NAME, state)
     return state
+
+
+@pytest.fixture
+def server() -> Server:
+    return postgres_server.shared()
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """One that may be stopped and set up anew."""
+    server = Server(postgres_server.shared().programs)
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def database(server: Server) -> str:
+    return server.fresh()
+
+
+@pytest.fixture
+def url(server: Server, database: str) -> str:
+    return server.url(database)
