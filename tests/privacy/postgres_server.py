@@ -98,7 +98,7 @@ def programs() -> Path:
 def _started() -> Server | str:
     try:
         server = Server(programs())
-    except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         return f"PostgreSQL cannot be started here: {error}"
     atexit.register(server.remove)
     return server
