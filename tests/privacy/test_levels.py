@@ -181,3 +181,7 @@ def test_an_epsilon_that_is_not_positive_is_refused(ledger: Ledger) -> None:
     assert _refusal(InvalidInput, ledger, 1, 0) == (
         "epsilon=0 must be greater than zero. Nothing was drawn or recorded."
     )
+
+
+def test_a_level_that_nobody_can_count_to_has_no_stamp(ledger: Ledger) -> None:
+    assert ledger.stamp("r1", 2**70) is None

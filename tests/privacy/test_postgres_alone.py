@@ -105,9 +105,9 @@ def test_a_commit_that_a_standby_never_got_is_not_believed(own_server: Server) -
         done.set()
         thread.join()
     assert said == (
-        f"The ledger '{url}' committed with a warning: canceling wait for synchronous replication due to user request "
-        "The transaction has already committed locally, but might not have been replicated to the standby.. What was "
-        "charged is spent, and nothing was drawn: a server that takes over may not know of it. Look after the standby."
+        f"The ledger '{url}' committed with a warning: canceling wait for synchronous replication due to user request. "
+        "What was charged is spent, and nothing was drawn: a server that takes over may not know of it. Look after the "
+        "standby."
     )
 
 

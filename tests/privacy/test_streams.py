@@ -392,3 +392,10 @@ def test_a_ledger_knows_its_streams_and_not_those_of_others(ledger: Ledger) -> N
         ledger.stream(name, epsilon=1, window=2, policy=POLICY)
     assert ledger.streams() == ("visits", "arrivals")
     assert Ledger(ledger.place, epsilon=1, dataset="ferries").streams() == ()
+
+
+def test_a_stream_has_a_first_and_a_last_step(stream: StreamAccount) -> None:
+    assert (stream.first(), stream.last()) == (None, None)
+    _charge(stream, 3, 0.1)
+    stream.skip(5)
+    assert [step.time for step in (stream.first(), stream.last()) if step is not None] == [3, 5]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sfumato.errors import BudgetExceeded, InvalidInput
-from sfumato.exact import text
+from sfumato.exact import LARGEST, text
 from sfumato.privacy import rows
 from sfumato.privacy.account import Account, Entry
 from sfumato.privacy.budget import Epsilon, at_most, stored
@@ -126,6 +126,8 @@ def stamp(connection: Connection, release_id: str, level: int, token: str | None
 
 def stamped(connection: Connection, release_id: str, level: int) -> str | None:
     """The token that was kept, or None."""
+    if level > LARGEST:  # more than a database counts to: nothing was ever charged there
+        return None
     query = "SELECT token FROM stamp WHERE release_id = ? AND level = ?"
     found = connection.execute(query, (release_id, level)).fetchone()
     return None if found is None else str(found[0])

@@ -180,7 +180,7 @@ class PostgresStore:
         synchronous standby it warns that the commit is on its own disk alone.
         """
         warnings: list[str] = []
-        raw.add_notice_handler(lambda notice: warnings.append(f"{notice.message_primary} {notice.message_detail}"))
+        raw.add_notice_handler(lambda notice: warnings.append(str(notice.message_primary)))
         ended = raw.execute("COMMIT").statusmessage
         if ended != "COMMIT":
             raise LedgerError(
