@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import sfumato as sf
-from sfumato.audit import audit
+from sfumato.auditing import audit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "audit"))
 

@@ -5,7 +5,7 @@ are published at many n, ε, sensitivities and group sizes. The logarithm of the
 sizes is fitted by least squares with a soft loss. No real data is used, so the constants are public.
 
     python bench/calibrate_sorted.py            # print the constants and how well they fit
-    python bench/calibrate_sorted.py --write    # and put them into src/sfumato/mechanism/sorted_model.py
+    python bench/calibrate_sorted.py --write    # and put them into src/sfumato/mechanism/points/sorted_model.py
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scipy.optimize import least_squares
 
 import sfumato as sf
 from sfumato.mechanism import SummedArea
-from sfumato.mechanism.sorted import sorted_points
+from sfumato.mechanism.points.sorted import sorted_points
 from sfumato.noise import SeededSource
 
 SHAPES = {1: (4096,), 2: (128, 128), 3: (32, 32, 32)}

@@ -3,8 +3,8 @@
 The mean squared error of a range query, over 10,000 random ranges and over all ranges, under add/remove. The figures of
 dpcomp_core (ratio 0.5, random ranges, its mean and standard error over ten runs or more) were measured beforehand: it
 needs Python 2 and takes up to minutes a run. Its partition is not private at the ε it is given (see
-`sfumato.mechanism.partition`); ours is. `deviation` is how far ours lies above the reference, in standard errors of the
-reference: negative is better. Seconds are of one core.
+`sfumato.mechanism.partitions.partition`); ours is. `deviation` is how far ours lies above the reference, in standard
+errors of the reference: negative is better. Seconds are of one core.
 
     python bench/dawa.py DIRECTORY [--quick]        a directory of DPBench histograms, NAME.npy
 """
@@ -19,7 +19,7 @@ import numpy as np
 from _report import table, write_json
 from numpy.typing import NDArray
 
-from sfumato.mechanism.dawa import RATIO, dawa
+from sfumato.mechanism.partitions.dawa import RATIO, dawa
 from sfumato.noise import SystemSource
 
 QUERIES = 10_000

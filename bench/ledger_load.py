@@ -104,7 +104,7 @@ print(before, after, release.counts.size)
 
 def memory(side: int, mechanism: str = "edges") -> dict[str, object]:
     """The largest resident size of a release, against `BYTES_PER_CELL` of the planner."""
-    from sfumato.plan.planner import BYTES_PER_CELL
+    from sfumato.planning.planner import BYTES_PER_CELL
 
     run = subprocess.run(
         [sys.executable, "-c", RELEASE, str(side), mechanism], capture_output=True, text=True, check=True, timeout=1800

@@ -24,8 +24,8 @@ import numpy as np
 from _report import table, write_json
 from numpy.typing import NDArray
 
-from sfumato.mechanism.quantiles import METHODS, rank_of
-from sfumato.publish.quantile import median
+from sfumato.publishing.quantile import median
+from sfumato.quantiles import METHODS, rank_of
 
 # Mean squared error over 200 runs on 10⁵ points at ε = 1, and seconds a call; measured beforehand.
 RECORDED = {

@@ -23,8 +23,9 @@ from _report import table, write_json
 
 from sfumato.domain import Line
 from sfumato.errors import InvalidInput
-from sfumato.policy import threshold
-from sfumato.privacy import Epsilon, Ledger, Step, StreamAccount, stream_rows
+from sfumato.ledger import Ledger, Step, StreamAccount, stream_rows
+from sfumato.policies import threshold
+from sfumato.promise import Epsilon
 
 POLICY = threshold(Line(0, 1, cells=256), theta=4)
 WINDOWS = (7, 24, 1000)

@@ -19,24 +19,27 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "sfumato"
 LAYERS = [
     ("_version", "errors"),
-    ("exact", "files"),
+    ("exact", "files", "locks"),
     ("noise", "linear"),
     ("domain",),
-    ("count",),
-    ("policy",),
+    ("counting",),
+    ("policies",),
     ("workload",),
-    ("privacy",),
+    ("promise",),
+    ("ledger", "vault"),
     ("mechanism",),
+    ("quantiles",),
     ("release",),
-    ("plan",),
-    ("publish",),
+    ("planning",),
+    ("publishing",),
+    ("allocation",),
     ("stream",),
-    ("audit",),
+    ("auditing",),
     ("app",),
 ]
 HEIGHT = {name: level for level, names in enumerate(LAYERS) for name in names}
 # A door is one line inside a function that leads upwards when it is called, and never when it is imported.
-DOORS = {("plan/plan.py", "publish"), ("release/release.py", "publish")}
+DOORS = {("planning/plan.py", "publishing"), ("release/release.py", "publishing")}
 HEAVY = ["duckdb", "polars", "pandas", "pyarrow", "matplotlib", "networkx", "pyspark", "typer", "rich"]
 LONGEST_FILE = 400
 

@@ -26,8 +26,8 @@ from _report import table, write_json
 
 import sfumato as sf
 from sfumato.mechanism import SummedArea, build
-from sfumato.mechanism.sorted import sorted_points
-from sfumato.mechanism.sorted_model import range_error
+from sfumato.mechanism.points.sorted import sorted_points
+from sfumato.mechanism.points.sorted_model import range_error
 from sfumato.noise import DiscreteLaplace, SystemSource
 
 SOURCE = SystemSource()
@@ -303,7 +303,7 @@ def boundary_panel(lines, grids, epsilons, runs, rng) -> list[dict]:
 def median_panel(lines, epsilon, runs) -> list[dict]:
     """The median from the sorted release, which answers everything else too, against mechanisms for the median alone."""
     try:
-        from sfumato.publish.quantile import median
+        from sfumato.publishing.quantile import median
     except ImportError as error:
         print(f"\nMedian: skipped, {error}.")
         return []

@@ -24,8 +24,8 @@ from _report import table, write_json
 
 import sfumato as sf
 from sfumato.mechanism import Mechanism, build
-from sfumato.mechanism.cuts import cut_sensitivity
-from sfumato.mechanism.greedy import greedy_strategy
+from sfumato.mechanism.cells.cuts import cut_sensitivity
+from sfumato.mechanism.cells.greedy import greedy_strategy
 from sfumato.workload import AxisQueries
 
 ONE = Fraction(1)

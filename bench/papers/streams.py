@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from _report import OUT, table, write_json
 
 import sfumato as sf
-from sfumato.stream import Bernoulli, Periodic
+from sfumato.allocation import Bernoulli, Periodic
 from sfumato.stream.publisher import Stream
 
 GRID = sf.Grid(bounds=(-74.05, 40.60, -73.80, 40.85), shape=(4, 4))

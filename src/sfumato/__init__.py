@@ -14,8 +14,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from sfumato._version import __version__
-from sfumato.audit import audit
-from sfumato.count import Counts, count
+from sfumato.auditing import audit
+from sfumato.counting import Counts, count
 from sfumato.domain import Categories, Domain, Grid, Interval, Labels, Line
 from sfumato.errors import (
     AuditFailed,
@@ -29,26 +29,29 @@ from sfumato.errors import (
     TooLarge,
     VaultError,
 )
+from sfumato.ledger import Ledger
 from sfumato.mechanism import mechanisms
 from sfumato.noise import SeededSource
-from sfumato.plan import Plan, epsilon_for, plan
-from sfumato.policy import ABSENT, Policy, bounded, graph, threshold, unbounded, within
-from sfumato.privacy import Guarantee, Ledger, Vault
-from sfumato.publish import median, quantile, refine_until
+from sfumato.planning import Plan, epsilon_for, plan
+from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
+from sfumato.promise import Guarantee
+from sfumato.publishing import median, quantile, refine_until
 from sfumato.release import Answer, Release, load
+from sfumato.vault import Vault
 from sfumato.workload import Workload, histogram, prefixes, queries, ranges
 
 if TYPE_CHECKING:
-    from sfumato.stream import Bernoulli, Empirical, Markov, Periodic, Stream, allocate
+    from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
+    from sfumato.stream import Stream
 
 # Loaded when they are first asked for: not everybody who counts has a stream, and importing should stay quick.
 _LATER = {
-    "Bernoulli": "sfumato.stream",
-    "Empirical": "sfumato.stream",
-    "Markov": "sfumato.stream",
-    "Periodic": "sfumato.stream",
+    "Bernoulli": "sfumato.allocation",
+    "Empirical": "sfumato.allocation",
+    "Markov": "sfumato.allocation",
+    "Periodic": "sfumato.allocation",
     "Stream": "sfumato.stream",
-    "allocate": "sfumato.stream",
+    "allocate": "sfumato.allocation",
 }
 
 __all__ = [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.errors import InvalidInput
 from sfumato.linear import Hats, Kronecker, PseudoInverse
 from sfumato.linear.operator import range_weights
-from sfumato.mechanism.hat_tuning import best_hats
+from sfumato.mechanism.cells.hat_tuning import best_hats
 
 CASES = [
     (1, (), (3,)),

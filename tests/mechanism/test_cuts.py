@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mechanism_oracle import box, cases, label
 
 import sfumato as sf
-from sfumato.mechanism.cuts import crossings, cut_sensitivity, cuts
+from sfumato.mechanism.cells.cuts import crossings, cut_sensitivity, cuts
 
 LINE = sf.threshold(sf.Line(0, 1, cells=4), 1)
 

@@ -13,10 +13,10 @@ from mechanism_oracle import all_queries, box, cases, cost, label, some_noise, u
 from test_cuts import squares
 
 import sfumato as sf
-from sfumato.mechanism.candidates import candidates, starts
-from sfumato.mechanism.cuts import crossings, cut_sensitivity
-from sfumato.mechanism.greedy import greedy, greedy_strategy, greedy_variants
-from sfumato.mechanism.sets import decoded, encoded, set_mechanism
+from sfumato.mechanism.cells.candidates import candidates, starts
+from sfumato.mechanism.cells.cuts import crossings, cut_sensitivity
+from sfumato.mechanism.cells.greedy import greedy, greedy_strategy, greedy_variants
+from sfumato.mechanism.cells.sets import decoded, encoded, set_mechanism
 
 ONE = Fraction(1)
 FOUR = sf.Line(0, 1, cells=4)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidInput
-from sfumato.mechanism.bucket_tree import UNITS
-from sfumato.mechanism.dawa import _noise, budgets, dawa, estimate, penalty
-from sfumato.mechanism.partition import Buckets
+from sfumato.mechanism.partitions.bucket_tree import UNITS
+from sfumato.mechanism.partitions.dawa import _noise, budgets, dawa, estimate, penalty
+from sfumato.mechanism.partitions.partition import Buckets
 from sfumato.noise import DiscreteLaplace, SeededSource, SystemSource
 
 # by hand

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 
 from sfumato.errors import InvalidInput
-from sfumato.mechanism.partition import Buckets, bounded, deviations, longest_run, partition, prices, shifts
+from sfumato.mechanism.partitions.partition import Buckets, bounded, deviations, longest_run, partition, prices, shifts
 from sfumato.noise import SeededSource, SystemSource
 
 Law = dict[tuple[int, ...], NDArray[np.float64]]

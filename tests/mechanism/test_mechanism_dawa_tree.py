@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.mechanism.bucket_tree import UNITS, BucketTree, _candidates, best_tree
-from sfumato.mechanism.partition import Buckets
+from sfumato.mechanism.partitions.bucket_tree import UNITS, BucketTree, _candidates, best_tree
+from sfumato.mechanism.partitions.partition import Buckets
 
 
 @st.composite

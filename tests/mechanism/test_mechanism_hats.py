@@ -12,7 +12,7 @@ from mechanism_oracle import all_queries, box
 import sfumato as sf
 from sfumato.linear import Hats, PseudoInverse
 from sfumato.mechanism import build, mechanism_from_spec, variants
-from sfumato.mechanism.hat_tuning import best_hats
+from sfumato.mechanism.cells.hat_tuning import best_hats
 from sfumato.noise import SeededSource
 from sfumato.workload import AxisQueries, MatrixQueries, queries
 

@@ -20,7 +20,7 @@ import sfumato as sf
 from sfumato.linear import Difference, Embedded, Haar, Hanging, Hierarchy, Identity, Incidence, PseudoInverse
 from sfumato.linear.operator import range_weights
 from sfumato.mechanism import build, mechanism_from_spec, variants
-from sfumato.mechanism.spanner import split
+from sfumato.mechanism.edges.spanner import split
 from sfumato.noise import DiscreteLaplace
 from sfumato.release.intervals import cell_margins
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import sfumato as sf
 from sfumato.errors import InvalidInput
 from sfumato.mechanism import build
-from sfumato.mechanism.tree import ConsistentMechanism
+from sfumato.mechanism.edges.tree import ConsistentMechanism
 from sfumato.noise import SeededSource
 
 LINE = sf.Line(0, 1, cells=12)

@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.linear import Hierarchy, PseudoInverse
 from sfumato.mechanism import singular_value_bound
-from sfumato.mechanism.tuning import best_hierarchy, best_prefix_blocks
+from sfumato.mechanism.cells.tuning import best_hierarchy, best_prefix_blocks
 from sfumato.workload import AxisQueries
 
 SMALL = Fraction(1, 1000)  # discrete noise is as good as continuous here: errors times ε² are those of the papers

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quantile_oracle import datasets, pairs, scores
 
-from sfumato.mechanism.quantiles import InverseSensitivity
-from sfumato.mechanism.quantiles.order import surroundings
-from sfumato.mechanism.quantiles.steps import Side
 from sfumato.noise import SeededSource, SystemSource, exponential
 from sfumato.noise.exponential import BITS, decay, decays
+from sfumato.quantiles import InverseSensitivity
+from sfumato.quantiles.order import surroundings
+from sfumato.quantiles.steps import Side
 
 LATTICES = [(n, cells, theta) for n, cells in [(1, 7), (2, 6), (3, 6), (4, 5)] for theta in (1, 2, 3, cells - 1)]
 DIGITS = 200  # of the probabilities compared

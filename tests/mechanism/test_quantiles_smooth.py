@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from quantile_oracle import datasets, pairs, smooth_sensitivities
 
 from sfumato.errors import InvalidInput
-from sfumato.mechanism.quantiles import OrderLaplace, SmoothSensitivity
-from sfumato.mechanism.quantiles.smooth_bound import FLOOR, MARGIN, smooth_sensitivity
 from sfumato.noise import SeededSource
+from sfumato.quantiles import OrderLaplace, SmoothSensitivity
+from sfumato.quantiles.smooth_bound import FLOOR, MARGIN, smooth_sensitivity
 
 
 def naive(data, rank, beta, theta, cells):

@@ -14,8 +14,8 @@ import sfumato as sf
 from sfumato.linear import Kronecker
 from sfumato.linear.operator import range_weights
 from sfumato.mechanism import build
-from sfumato.mechanism.family import Family
-from sfumato.mechanism.shifted import widths
+from sfumato.mechanism.grids.family import Family
+from sfumato.mechanism.grids.shifted import widths
 
 NAMES = ("shifted", "shifted-edges")
 SHAPES = [(1,), (2,), (7,), (12,), (23,), (3, 4), (7, 9), (12, 5), (1, 6), (4, 5, 6)]

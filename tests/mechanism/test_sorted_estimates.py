@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.mechanism.base import AdditiveMechanism
-from sfumato.mechanism.sorted import SortedPoints, SortedWithAbsence, sorted_points
-from sfumato.mechanism.sorted_groups import cell_counts, distribution, group_sizes, group_sums
+from sfumato.mechanism.points.sorted import SortedPoints, SortedWithAbsence, sorted_points
+from sfumato.mechanism.points.sorted_groups import cell_counts, distribution, group_sizes, group_sums
 from sfumato.noise import SeededSource
 
 EPSILON = Fraction(1, 2)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.mechanism.sorted import sorted_points
-from sfumato.mechanism.sorted_model import EXPONENT, best_group, range_error, rank_error
+from sfumato.mechanism.points.sorted import sorted_points
+from sfumato.mechanism.points.sorted_model import EXPONENT, best_group, range_error, rank_error
 from sfumato.noise import SeededSource
 
 EPSILON = Fraction(1, 2)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.mechanism import sorted_groups
-from sfumato.mechanism.sorted import sorted_points
-from sfumato.mechanism.sorted_groups import group_sizes, group_sums
+from sfumato.mechanism.points import sorted_groups
+from sfumato.mechanism.points.sorted import sorted_points
+from sfumato.mechanism.points.sorted_groups import group_sizes, group_sums
 from sfumato.noise import SystemSource
 
 EPSILON = Fraction(1, 2)

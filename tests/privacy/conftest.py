@@ -10,7 +10,7 @@ import pytest
 from postgres_server import Server
 from vault_states import NAME, first_state
 
-from sfumato.privacy import State, Vault
+from sfumato.vault import State, Vault
 
 
 @pytest.fixture(params=["file", "server"])

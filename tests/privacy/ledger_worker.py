@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from sfumato.domain import Line
 from sfumato.errors import BudgetExceeded
-from sfumato.policy import threshold
-from sfumato.privacy import Ledger
-from sfumato.privacy import store as store_module
+from sfumato.ledger import Ledger
+from sfumato.ledger import store as store_module
+from sfumato.policies import threshold
 
 POLICY = threshold(Line(0, 1, cells=5), theta=1)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ledger_worker import interrupt_statements
 
 from sfumato.errors import BudgetExceeded, InvalidInput
-from sfumato.privacy import Ledger, StreamAccount
+from sfumato.ledger import Ledger, StreamAccount
 
 
 def next_step(stream: StreamAccount) -> int:

@@ -8,8 +8,9 @@ import pytest
 
 from sfumato.domain import Line
 from sfumato.errors import BudgetExceeded, InvalidInput
-from sfumato.policy import bounded, threshold
-from sfumato.privacy import Ledger, Unit
+from sfumato.ledger import Ledger
+from sfumato.policies import bounded, threshold
+from sfumato.promise import Unit
 
 LINE = Line(0, 1, cells=5)
 POLICY = threshold(LINE, theta=1)

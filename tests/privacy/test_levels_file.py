@@ -15,10 +15,10 @@ from ledger_worker import interrupt_statements
 
 from sfumato.domain import Line
 from sfumato.errors import LedgerError
-from sfumato.policy import threshold
-from sfumato.privacy import Ledger
-from sfumato.privacy import store as store_module
-from sfumato.privacy.schema import SCHEMA_VERSION
+from sfumato.ledger import Ledger
+from sfumato.ledger import store as store_module
+from sfumato.ledger.schema import SCHEMA_VERSION
+from sfumato.policies import threshold
 
 LINE = Line(0, 1, cells=5)
 POLICY = threshold(LINE, theta=1)

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.app.cli import app
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, MissingExtra
-from sfumato.privacy import Ledger
-from sfumato.privacy import postgres as postgres_module
-from sfumato.privacy.postgres import PostgresStore
-from sfumato.privacy.schema import SCHEMA_VERSION
+from sfumato.ledger import Ledger
+from sfumato.ledger import postgres as postgres_module
+from sfumato.ledger.postgres import PostgresStore
+from sfumato.ledger.schema import SCHEMA_VERSION
 
 
 def _refusal(kind: type[Exception], act: Any) -> str:

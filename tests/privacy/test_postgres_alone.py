@@ -15,9 +15,9 @@ from ledger_worker import POLICY, charge_once
 from postgres_server import Server
 
 from sfumato.errors import BudgetExceeded, LedgerError
-from sfumato.privacy import Ledger
-from sfumato.privacy import postgres as postgres_module
-from sfumato.privacy.postgres import PostgresStore
+from sfumato.ledger import Ledger
+from sfumato.ledger import postgres as postgres_module
+from sfumato.ledger.postgres import PostgresStore
 
 WORKER = Path(__file__).with_name("ledger_worker.py")
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy.budget import Epsilon, at_most, stored
+from sfumato.promise.budget import Epsilon, at_most, stored
 
 
 def test_epsilon_compares_with_the_decimal_that_a_float_prints() -> None:

@@ -1,6 +1,6 @@
 """What a release costs an account of another policy or unit: by hand, then against brute force over datasets.
 
-The brute force knows nothing of the rules in `sfumato.privacy.cost`. It takes every pair of datasets of
+The brute force knows nothing of the rules in `sfumato.promise.cost`. It takes every pair of datasets of
 one person that are neighbours in the account's sense, every way to choose the records that are counted,
 and counts the steps of the release's policy that lead from one count to the other.
 """
@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from sfumato.domain import Line
 from sfumato.errors import InvalidInput, PolicyMismatch
-from sfumato.policy import ABSENT, Policy, bounded, graph, threshold, unbounded
-from sfumato.privacy.cost import cost_rate
-from sfumato.privacy.unit import Unit
+from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded
+from sfumato.promise.cost import cost_rate
+from sfumato.promise.unit import Unit
 
 RECORD = Unit("record")
 LINE = Line(0, 1, cells=5)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from sfumato.domain import Grid, Line
 from sfumato.errors import FileFormatError, InvalidInput
-from sfumato.policy import ABSENT, Policy, bounded, graph, threshold, unbounded, within
-from sfumato.privacy import SAMPLER_SLACK, Guarantee, Window
-from sfumato.privacy.words import odds
+from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
+from sfumato.promise import SAMPLER_SLACK, Guarantee, Window
+from sfumato.promise.words import odds
 
 LINE = Line(0, 1, cells=21)
 POLICY = threshold(LINE, theta=2)

@@ -13,8 +13,9 @@ import pytest
 
 from sfumato.domain import Line
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, PolicyMismatch
-from sfumato.policy import bounded, threshold, unbounded
-from sfumato.privacy import Ledger, Receipt, Unit
+from sfumato.ledger import Ledger, Receipt
+from sfumato.policies import bounded, threshold, unbounded
+from sfumato.promise import Unit
 
 LINE = Line(0, 1, cells=5)
 POLICY = threshold(LINE, theta=1)

@@ -14,8 +14,8 @@ import pytest
 from ledger_worker import POLICY, charge_once, interrupt_statements
 
 from sfumato.errors import BudgetExceeded, LedgerError
-from sfumato.privacy import Ledger
-from sfumato.privacy import store as store_module
+from sfumato.ledger import Ledger
+from sfumato.ledger import store as store_module
 
 ONE = Fraction(1, 100)
 WORKER = Path(__file__).with_name("ledger_worker.py")

@@ -15,10 +15,10 @@ import pytest
 
 from sfumato.domain import Line
 from sfumato.errors import LedgerError
-from sfumato.policy import threshold
-from sfumato.privacy import Ledger
-from sfumato.privacy import store as store_module
-from sfumato.privacy.store import APPLICATION_ID, Store
+from sfumato.ledger import Ledger
+from sfumato.ledger import store as store_module
+from sfumato.ledger.store import APPLICATION_ID, Store
+from sfumato.policies import threshold
 
 POLICY = threshold(Line(0, 1, cells=5), theta=1)
 

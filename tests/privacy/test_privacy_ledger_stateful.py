@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from sfumato.domain import Line
 from sfumato.errors import BudgetExceeded, InvalidInput
-from sfumato.policy import bounded, threshold
-from sfumato.privacy import Ledger
+from sfumato.ledger import Ledger
+from sfumato.policies import bounded, threshold
 
 LINE = Line(0, 1, cells=4)
 ACCOUNT, WEAKER = bounded(LINE), threshold(LINE, theta=1)

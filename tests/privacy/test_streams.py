@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from sfumato.domain import Line
 from sfumato.errors import BudgetExceeded, InvalidInput
-from sfumato.policy import threshold
-from sfumato.privacy import Epsilon, Ledger, Remaining, Step, StreamAccount, Window
-from sfumato.privacy.steps import tightest
+from sfumato.ledger import Ledger, Remaining, Step, StreamAccount
+from sfumato.ledger.steps import tightest
+from sfumato.policies import threshold
+from sfumato.promise import Epsilon, Window
 
 LINE = Line(0, 1, cells=5)
 POLICY = threshold(LINE, theta=1)

@@ -17,10 +17,10 @@ from ledger_worker import interrupt_statements
 
 from sfumato.domain import Line
 from sfumato.errors import LedgerError
-from sfumato.policy import threshold
-from sfumato.privacy import Ledger, StreamAccount, stream_rows
-from sfumato.privacy import store as store_module
-from sfumato.privacy.schema import SCHEMA_VERSION
+from sfumato.ledger import Ledger, StreamAccount, stream_rows
+from sfumato.ledger import store as store_module
+from sfumato.ledger.schema import SCHEMA_VERSION
+from sfumato.policies import threshold
 
 POLICY = threshold(Line(0, 1, cells=5), theta=1)
 WORKER = Path(__file__).with_name("stream_worker.py")

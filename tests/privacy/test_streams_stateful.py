@@ -16,8 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from sfumato.domain import Line
 from sfumato.errors import BudgetExceeded, InvalidInput
-from sfumato.policy import threshold
-from sfumato.privacy import Ledger
+from sfumato.ledger import Ledger
+from sfumato.policies import threshold
 
 POLICY = threshold(Line(0, 1, cells=4), theta=1)
 START = datetime(2026, 3, 1)

@@ -8,8 +8,9 @@ import pytest
 
 from sfumato.domain import Line
 from sfumato.errors import InvalidInput, PolicyMismatch
-from sfumato.policy import bounded, threshold, unbounded
-from sfumato.privacy import Ledger, StreamAccount, Window
+from sfumato.ledger import Ledger, StreamAccount
+from sfumato.policies import bounded, threshold, unbounded
+from sfumato.promise import Window
 
 LINE = Line(0, 1, cells=5)
 POLICY = threshold(LINE, theta=1)

@@ -15,8 +15,8 @@ from vault_states import NAME, NEWEST, PARTS, advance, first_state, next_state, 
 from sfumato.errors import VaultError
 from sfumato.noise import Refinable, SystemSource
 from sfumato.noise.expansion import SMALLEST_RATE
-from sfumato.privacy import State, Vault
-from sfumato.privacy.state import decode, encode
+from sfumato.vault import State, Vault
+from sfumato.vault.state import decode, encode
 
 
 def test_a_state_comes_back_as_it_was(vault: Vault, kept: State, tmp_path: Path) -> None:

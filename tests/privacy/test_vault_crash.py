@@ -14,7 +14,8 @@ from vault_worker import output, refine, run, start
 
 import sfumato as sf
 from sfumato.errors import VaultError
-from sfumato.privacy import Ledger, State, Vault
+from sfumato.ledger import Ledger
+from sfumato.vault import State, Vault
 
 
 @posix

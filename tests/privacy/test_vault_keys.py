@@ -10,7 +10,7 @@ import pytest
 from vault_states import NAME, first_state, posix, same
 
 from sfumato.errors import InvalidInput, VaultError
-from sfumato.privacy import State, Vault
+from sfumato.vault import State, Vault
 
 HOW = "python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
 

@@ -12,7 +12,7 @@ from vault_states import NAME, PARTS, USELESS, advance, first_state, next_state,
 
 from sfumato.errors import InvalidInput, VaultError
 from sfumato.noise import Refinable, SeededSource
-from sfumato.privacy import State, Vault
+from sfumato.vault import State, Vault
 
 
 def test_a_release_without_a_state_cannot_be_refined(vault: Vault, kept: State) -> None:

@@ -14,8 +14,8 @@ from vault_states import NAME, NEWEST, PARTS, advance, first_state, next_state, 
 
 from sfumato.errors import VaultError
 from sfumato.noise import Refinable
-from sfumato.privacy import State, Vault
-from sfumato.privacy.sealing import Kind, Seal
+from sfumato.vault import State, Vault
+from sfumato.vault.sealing import Kind, Seal
 
 HEADER = 38  # bytes
 

@@ -22,7 +22,7 @@ from vault_disk import Death, Killed, dying
 from vault_states import posix, same
 
 import sfumato as sf
-from sfumato.privacy import State
+from sfumato.vault import State
 
 LINE = sf.Line(0, 1, cells=12)
 COUNTS = np.arange(12)

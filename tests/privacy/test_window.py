@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy import Window
-from sfumato.privacy.window import ticks_of, time_at, time_said
+from sfumato.promise import Window
+from sfumato.promise.window import ticks_of, time_at, time_said
 
 WEEK = Window.of(7)
 DAY = Window.of(timedelta(hours=24))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.noise import Refinable, SystemSource
-from sfumato.privacy import State, Vault
+from sfumato.vault import State, Vault
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX permissions, processes and limits")
 NAME = "visits-1"

@@ -14,8 +14,9 @@ from vault_states import NAME, SIZE, first_state, next_state
 
 from sfumato.domain import Line
 from sfumato.errors import VaultError
-from sfumato.policy import threshold
-from sfumato.privacy import Ledger, Vault
+from sfumato.ledger import Ledger
+from sfumato.policies import threshold
+from sfumato.vault import Vault
 
 POLICY = threshold(Line(0, 1, cells=5), theta=1)
 

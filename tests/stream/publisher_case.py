@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import sfumato as sf
-from sfumato.stream import Bernoulli
+from sfumato.allocation import Bernoulli
 from sfumato.stream.publisher import Stream
 
 LINE = sf.Line(0, 6, cells=6)

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from publisher_case import COUNTS, HOUR, LINE, POLICY, budgets, fullest, hourly, stream
 
 import sfumato as sf
+from sfumato.allocation import Periodic, allocate
 from sfumato.errors import InvalidInput
-from sfumato.privacy.window import Window
-from sfumato.stream import Periodic, allocate, choices, publisher
+from sfumato.promise.window import Window
+from sfumato.stream import choices, publisher
 from sfumato.stream.past import Past
 
 # ------------------------------------------------------------------ by hand

@@ -9,8 +9,9 @@ import pytest
 from publisher_case import COUNTS, budgets, ledger, stream
 
 import sfumato as sf
+from sfumato.allocation import Bernoulli, TopUpAllocator
 from sfumato.errors import InvalidInput
-from sfumato.stream import Bernoulli, TopUpAllocator, choices
+from sfumato.stream import choices
 from sfumato.stream.past import Note, Past
 from sfumato.stream.publisher import Stream
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_oracle import binary, decimal, general_optimum, keeps_to
 
+from sfumato.allocation import allocate, total_error
+from sfumato.allocation.bands import spread, window_sums
+from sfumato.allocation.solver import solve
 from sfumato.errors import InvalidInput
-from sfumato.stream import allocate, total_error
-from sfumato.stream.bands import spread, window_sums
-from sfumato.stream.solver import solve
 
 EPSILONS = st.sampled_from(["1", "0.1", "0.3", "1/3", "1e-7", "5", "8", "0.7", "12345.678"])
 WEIGHTS = st.lists(st.sampled_from([0.0, 0.0, 1.0, 1.0, 0.3, 7.0, 1e-4, 1e5]), max_size=24)

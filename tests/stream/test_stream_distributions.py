@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, draw
 from sfumato.errors import InvalidInput
-from sfumato.stream import Bernoulli, Empirical, Markov, Periodic, draw
 
 BURSTS = Markov([0, 1], [[0.9, 0.1], [0.3, 0.7]])
 ALL = [Bernoulli(0.5), Periodic([1, 0, 2]), BURSTS, Empirical([0, 0, 1, 1, 3])]

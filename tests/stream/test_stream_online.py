@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_oracle import keeps_to
 
+from sfumato.allocation import Bernoulli, Empirical, Markov, OnlineAllocator, Periodic, allocate, draw, total_error
+from sfumato.allocation.baselines import even, even_where_it_matters, paper_online, sample
+from sfumato.allocation.solver import Present, solve
 from sfumato.errors import InvalidInput
-from sfumato.stream import Bernoulli, Empirical, Markov, OnlineAllocator, Periodic, allocate, draw, total_error
-from sfumato.stream.baselines import even, even_where_it_matters, paper_online, sample
-from sfumato.stream.solver import Present, solve
 
 HALF = Bernoulli(0.5)
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_oracle import keeps_to
 
+from sfumato.allocation import Bernoulli, OnlineAllocator, TopUpAllocator, allocate, draw, total_error
 from sfumato.errors import InvalidInput
-from sfumato.stream import Bernoulli, OnlineAllocator, TopUpAllocator, allocate, draw, total_error
 
 HALF = Bernoulli(0.5)
 

@@ -10,8 +10,8 @@ import typer
 import sfumato as sf
 from sfumato.app import options
 from sfumato.app.output import emit, reported, say
-from sfumato.audit import audit as run
-from sfumato.audit.audit import CONFIDENCE, SAMPLES
+from sfumato.auditing import audit as run
+from sfumato.auditing.audit import CONFIDENCE, SAMPLES
 
 FAILED = 7  # the exit code of an audit that found more loss than was promised
 

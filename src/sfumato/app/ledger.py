@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.app.options import Json
 from sfumato.app.output import emit, reported, say
 from sfumato.errors import InvalidInput
-from sfumato.privacy.places import is_file
+from sfumato.ledger.places import is_file
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What has been spent on a dataset, and what is left."

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sfumato.count.inputs import hushed
+from sfumato.counting.inputs import hushed
 from sfumato.errors import InvalidInput
-from sfumato.privacy.window import Time
+from sfumato.promise.window import Time
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import typer
 
 import sfumato as sf
+from sfumato.allocation import Bernoulli, Distribution, Empirical, Markov, Periodic
 from sfumato.app import options
 from sfumato.app.output import emit, reported, say, tell_operator
 from sfumato.app.ruler import Ruler
-from sfumato.count.inputs import Database, open_frame
-from sfumato.count.progress import advancing
+from sfumato.counting.inputs import Database, open_frame
+from sfumato.counting.progress import advancing
 from sfumato.errors import InvalidInput
-from sfumato.privacy.window import Time
-from sfumato.stream import Bernoulli, Distribution, Empirical, Markov, Periodic
+from sfumato.promise.window import Time
 from sfumato.stream.publisher import Stream
 
 

@@ -4,8 +4,6 @@ A domain is public. It is declared by the user, never read off the data, and eve
 (policy, workload, mechanism, release) speaks of its cells alone.
 """
 
-from __future__ import annotations
-
 from sfumato.domain.axis import Axis
 from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Labels

@@ -1,4 +1,8 @@
-"""Implicit linear operators: matrices that are applied, never stored."""
+"""Implicit linear operators: matrices that are applied, never stored, and that answer for themselves.
+
+An operator knows its rows, columns and entries, and what noise it carries costs a query. It knows no policy and no
+data, and no dense matrix of cells × cells is built here.
+"""
 
 from sfumato.linear.bins import Bins, Coarse
 from sfumato.linear.compose import Kronecker, Product, PseudoInverse, Stack

@@ -1,4 +1,8 @@
-"""Linear mechanisms: integer noise, carried to the counts by an implicit linear map."""
+"""Mechanisms: integer noise, carried to the counts by a map; one file each, in families.
+
+`cells`, `edges`, `grids`, `points` and `partitions` are the families, `registry` lists what plans weigh. A mechanism
+states its cost before it sees a count, and only its `run` and `draw` ever see one.
+"""
 
 from sfumato.mechanism.base import AdditiveMechanism, LinearMechanism, MeasuredMechanism, Mechanism
 from sfumato.mechanism.bound import singular_value_bound

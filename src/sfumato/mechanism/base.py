@@ -15,7 +15,7 @@ from sfumato.errors import InvalidInput
 from sfumato.exact import text
 from sfumato.mechanism.model import NoiseModel
 from sfumato.noise import DiscreteLaplace, Source
-from sfumato.policy import Policy
+from sfumato.policies import Policy
 from sfumato.workload import Workload
 
 Integers = NDArray[np.int64]

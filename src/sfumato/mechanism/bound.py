@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.policy import Complete, NoMoves, Policy, Stencil
+from sfumato.policies import Complete, NoMoves, Policy, Stencil
 from sfumato.workload import AxisQueries, MatrixQueries, ProductQueries, Workload
 
 # Eigenvalues of a dense matrix this large take a fraction of a second.

@@ -8,20 +8,20 @@ from typing import Any
 
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.linear import Haar, Identity
-from sfumato.mechanism.adaptive import DawaOnCells, DawaOnTree
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.edges import EdgeMechanism
-from sfumato.mechanism.graph_edges import GraphEdgeMechanism
-from sfumato.mechanism.greedy import LARGEST_SEARCHED, greedy, greedy_variants
-from sfumato.mechanism.policy_edges import PolicyEdgeMechanism
-from sfumato.mechanism.shifted import shifted, shifted_edges, widths
-from sfumato.mechanism.sorted import sorted_points
-from sfumato.mechanism.spanning import settings as spanner_settings
-from sfumato.mechanism.spanning import spanner
-from sfumato.mechanism.strategies import blocked, blocks, haar, hats, hierarchy, identity, no_options, prefix
-from sfumato.mechanism.tree import ConsistentMechanism
-from sfumato.mechanism.tuning import COARSE, RESOLUTION, best_hierarchy
-from sfumato.policy import Complete, Policy, Stencil
+from sfumato.mechanism.cells.greedy import LARGEST_SEARCHED, greedy, greedy_variants
+from sfumato.mechanism.cells.strategies import blocked, blocks, haar, hats, hierarchy, identity, no_options, prefix
+from sfumato.mechanism.cells.tuning import COARSE, RESOLUTION, best_hierarchy
+from sfumato.mechanism.edges.edges import EdgeMechanism
+from sfumato.mechanism.edges.graph_edges import GraphEdgeMechanism
+from sfumato.mechanism.edges.policy_edges import PolicyEdgeMechanism
+from sfumato.mechanism.edges.spanning import settings as spanner_settings
+from sfumato.mechanism.edges.spanning import spanner
+from sfumato.mechanism.edges.tree import ConsistentMechanism
+from sfumato.mechanism.grids.shifted import shifted, shifted_edges, widths
+from sfumato.mechanism.partitions.adaptive import DawaOnCells, DawaOnTree
+from sfumato.mechanism.points.sorted import sorted_points
+from sfumato.policies import Complete, Policy, Stencil
 from sfumato.workload import AxisQueries, ProductQueries, Workload
 
 Builder = Callable[..., Mechanism]

@@ -18,7 +18,7 @@ the distance from exact.
 
 **What it does not protect.** Whoever knows the pair (G⁺, G⁻) and a release knows x. And two refinements of one pair
 with different T are *not* levels of one chain: together they average the noise away. Keep the pair secret, replace it
-when it is refined, and never return to an older one (`sfumato.privacy.vault`).
+when it is refined, and never return to an older one (`sfumato.vault.vault`).
 """
 
 from __future__ import annotations

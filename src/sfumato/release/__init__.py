@@ -1,4 +1,7 @@
-"""The artefact: estimates, their error, the guarantee; answers, files and pictures."""
+"""The artefact: estimates, their error, the guarantee; answers, files and pictures.
+
+A release holds no secret and needs no data. Everything here is post-processing of what is public already.
+"""
 
 from sfumato.release.adjust import Adjusted
 from sfumato.release.answer import Answer

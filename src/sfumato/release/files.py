@@ -30,7 +30,7 @@ from sfumato.domain import domain_from_spec
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.files import replacing
 from sfumato.mechanism import AdditiveMechanism, Mechanism, mechanism_from_spec
-from sfumato.privacy import Guarantee
+from sfumato.promise import Guarantee
 from sfumato.release.release import Release
 
 # Format 2 has noisy integers; a release without them is still written as format 1.

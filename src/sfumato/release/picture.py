@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.domain import Axis, Interval, Labels
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.files import replacing
-from sfumato.mechanism.sorted import SortedMechanism
+from sfumato.mechanism.points.sorted import SortedMechanism
 from sfumato.release.points import distribution_knots, groups
 from sfumato.release.release import Release
 

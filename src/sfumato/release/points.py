@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InvalidInput
-from sfumato.mechanism.sorted import SortedMechanism
+from sfumato.mechanism.points.sorted import SortedMechanism
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release

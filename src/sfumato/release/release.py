@@ -16,7 +16,7 @@ from sfumato.domain import Domain, Labels
 from sfumato.domain.labels import shorten
 from sfumato.errors import InvalidInput
 from sfumato.mechanism import Mechanism, SummedArea
-from sfumato.privacy import Guarantee
+from sfumato.promise import Guarantee
 from sfumato.release import points
 from sfumato.release.adjust import Adjusted, adjusted
 from sfumato.release.answer import Answer
@@ -174,9 +174,9 @@ class Release:
         """The same release at a larger ε: this one and all its levels together cost the largest ε, not the sum.
 
         Needs the vault that the release was published with, and no counts. The ledger is charged the difference. Asked
-        for a level that was made before, it gives that very release again. See `sfumato.publish.refine`.
+        for a level that was made before, it gives that very release again. See `sfumato.publishing.refine`.
         """
-        from sfumato.publish import refine  # the door to the vault
+        from sfumato.publishing import refine  # the door to the vault
 
         return refine(self, epsilon, vault=vault, ledger=ledger, label=label)
 

@@ -1,26 +1,8 @@
-"""Streams: dividing a budget over time so that no window of consecutive steps spends more than ε.
+"""Publishing again and again: releases over time under one promise for every window.
 
-`allocate` is the optimum when all weights are known, `OnlineAllocator` commits step by step against a distribution of
-the weights to come, `TopUpAllocator` commits less at first and raises past steps when it is known what their windows
-were needed for. Weights and budgets are public; every budget that leaves here keeps every window to ε, as fractions.
+What a step gets is decided from public history alone, recorded in the stream's account, and only then drawn.
 """
 
-from sfumato.stream.allocate import allocate, total_error
-from sfumato.stream.distributions import Bernoulli, Distribution, Empirical, Markov, Periodic, draw
-from sfumato.stream.online import OnlineAllocator
 from sfumato.stream.publisher import Stream
-from sfumato.stream.topup import TopUpAllocator
 
-__all__ = [
-    "Bernoulli",
-    "Distribution",
-    "Empirical",
-    "Markov",
-    "OnlineAllocator",
-    "Periodic",
-    "Stream",
-    "TopUpAllocator",
-    "allocate",
-    "draw",
-    "total_error",
-]
+__all__ = ["Stream"]

@@ -1,7 +1,7 @@
 """The releases of a stream that exist: found again by their steps, and refined.
 
 A release is stored before it is handed out. A crash in between leaves a charge without a release, and its budget is
-lost: a second noise for one charge would undo both. Finer levels pass through the vault (`sfumato.publish.levels`),
+lost: a second noise for one charge would undo both. Finer levels pass through the vault (`sfumato.publishing.levels`),
 which remembers them, so none of those is ever lost.
 """
 
@@ -14,16 +14,17 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.errors import InvalidInput, LedgerError
-from sfumato.privacy import Epsilon, Vault
-from sfumato.privacy.locks import FileLock
-from sfumato.privacy.steps import Step
-from sfumato.privacy.streams import StreamAccount
-from sfumato.privacy.window import Time
-from sfumato.publish import refine
-from sfumato.publish.step import StreamStep
+from sfumato.ledger.steps import Step
+from sfumato.ledger.streams import StreamAccount
+from sfumato.locks import FileLock
+from sfumato.promise import Epsilon
+from sfumato.promise.window import Time
+from sfumato.publishing import refine
+from sfumato.publishing.step import StreamStep
 from sfumato.release import Release
 from sfumato.stream.box import Box
 from sfumato.stream.past import Note
+from sfumato.vault import Vault
 
 _PATIENCE = 30.0  # seconds to wait for another publisher of the same stream
 

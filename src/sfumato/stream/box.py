@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Protocol
 
 from sfumato.errors import FileFormatError, InvalidInput
-from sfumato.privacy import Vault
-from sfumato.privacy.steps import Step
-from sfumato.privacy.window import Time
+from sfumato.ledger.steps import Step
+from sfumato.promise.window import Time
 from sfumato.release import Release
 from sfumato.release.files import from_bytes, load, save, to_bytes
+from sfumato.vault import Vault
 
 
 class Box(Protocol):

@@ -15,12 +15,12 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.allocation.allocate import allocate, checked_weights
+from sfumato.allocation.distributions import Distribution
+from sfumato.allocation.online import OnlineAllocator
+from sfumato.allocation.topup import TopUpAllocator
 from sfumato.errors import InvalidInput
-from sfumato.stream.allocate import allocate, checked_weights
-from sfumato.stream.distributions import Distribution
-from sfumato.stream.online import OnlineAllocator
 from sfumato.stream.past import Ending, Past
-from sfumato.stream.topup import TopUpAllocator
 
 AllocationName = Literal["even", "sample", "offline", "online", "top-up"]
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy.window import Time, Window, ticks_of
+from sfumato.promise.window import Time, Window, ticks_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import overload
 
-from sfumato.privacy.steps import Step
+from sfumato.ledger.steps import Step
 
 Places = list[Step | None]
 

@@ -17,9 +17,9 @@ import numpy as np
 from sfumato.domain import Interval
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.files import replacing
-from sfumato.privacy.steps import Step
-from sfumato.privacy.streams import StreamAccount
-from sfumato.privacy.window import Time
+from sfumato.ledger.steps import Step
+from sfumato.ledger.streams import StreamAccount
+from sfumato.promise.window import Time
 from sfumato.release import Release
 
 _FORMATS = (".png", ".svg", ".pdf")

@@ -22,22 +22,24 @@ from typing import Any
 from urllib.parse import quote
 from warnings import warn
 
+from sfumato.allocation.distributions import Distribution
 from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
 from sfumato.exact import Number, finite_float, positive_fraction
-from sfumato.plan import Plan, plan
-from sfumato.policy import Policy
-from sfumato.privacy import Epsilon, Ledger, Vault
-from sfumato.privacy.steps import Remaining, Step
-from sfumato.privacy.window import Time, Window, ticks_of, time_at
-from sfumato.publish import publish
-from sfumato.publish.step import StreamStep
+from sfumato.ledger import Ledger
+from sfumato.ledger.steps import Remaining, Step
+from sfumato.planning import Plan, plan
+from sfumato.policies import Policy
+from sfumato.promise import Epsilon
+from sfumato.promise.window import Time, Window, ticks_of, time_at
+from sfumato.publishing import publish
+from sfumato.publishing.step import StreamStep
 from sfumato.release import Release
 from sfumato.stream.archive import Archive, Record, alone
 from sfumato.stream.box import Box, Folder, Sealed
 from sfumato.stream.choices import AllocationName, TopUp, choose
 from sfumato.stream.clock import Clock
-from sfumato.stream.distributions import Distribution
 from sfumato.stream.past import Note, Past, Places, past_of
+from sfumato.vault import Vault
 from sfumato.workload import Workload
 
 

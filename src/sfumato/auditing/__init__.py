@@ -1,0 +1,23 @@
+"""Auditing: is what was built as private as it says? Every check runs on made-up or public data, never on private data.
+
+    audit          a plan, a mechanism or an order statistic → Audit
+    audit_stream   the budgets of a stream, window by window
+    audit_chain    the levels of a gradual release, together
+    Audit          the largest loss that was proved or found, beside the promise
+    Witness        the neighbours and the event that show it
+
+Three methods, the strongest that fits is taken. "exact": the loss itself, in integers and fractions, for every edge
+looked at. "argument": an upper bound on it that was checked on what is built. "statistical": a lower bound at a stated
+confidence, from runs on neighbouring databases; it finds mistakes and proves nothing right.
+
+The files, from the bottom: `result`, `changes` (which records change, from the policy's definition), `databases`,
+`shifts` and `flows` (the cheapest change of noise), `events`, `sampler` (is the noise drawn what its law says),
+`forms`, `additive`; `partitions`, `stages` (DAWA); `views`, `statistical`; `orders`, `chains`, `windows`; then `audit`.
+"""
+
+from sfumato.auditing.audit import audit
+from sfumato.auditing.exact.chains import audit_chain
+from sfumato.auditing.exact.windows import audit_stream
+from sfumato.auditing.result import Audit, Witness
+
+__all__ = ["Audit", "Witness", "audit", "audit_chain", "audit_stream"]

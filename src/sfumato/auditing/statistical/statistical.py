@@ -1,0 +1,173 @@
+"""The statistical audit, for any mechanism: run it on neighbours, learn what tells them apart, count it on fresh runs.
+
+Many made-up neighbours get a few runs each; the better half gets twice as many, and so on until one pair is left. Its
+runs, and some more, teach how to guess; fresh runs count the guesses. Only the last ones enter the bound, so the
+choices before cost no confidence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.auditing.databases import Pair, pair
+from sfumato.auditing.statistical.events import learn, odds_bound
+from sfumato.auditing.statistical.views import View
+from sfumato.mechanism import Mechanism
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+PAIRS = 32  # neighbours that are tried
+LOOKING = 0.35  # of the runs: choosing the pair
+LEARNING = 0.2  # of the runs: how to guess
+WARMING = 0.02  # of the time: how long a run takes
+FEWEST = 60  # runs in a part, on both neighbours together
+LOOSE = 0.99  # the confidence with which neighbours are compared
+
+
+class AuditSource:
+    """Fast random words from a seed. For audits alone: `private` is False, and no ledger or vault would take it."""
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self._bits = np.random.PCG64(seed)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next words."""
+        return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the runs prove."""
+
+    epsilon: float
+    pair: Pair
+    event: str
+    runs: int
+    pairs: int
+
+
+def search(
+    mechanism: Mechanism,
+    edges: Integers,
+    databases: Sequence[Integers],
+    *,
+    public: bool,
+    records: int,
+    samples: int,
+    seconds: float,
+    confidence: float,
+    seed: int,
+) -> Found:
+    """The largest loss that so many runs (on each of two neighbours, on average), or so much time, prove."""
+    rng = np.random.default_rng(seed)
+    runner = _Runner(mechanism, public, AuditSource(seed), rng)
+    tried = neighbours(edges, databases, records, rng)
+    affordable = min(2 * samples, max(3 * FEWEST, int(seconds / runner.pace(tried[0], seconds))))
+    began, runner.runs = time.thread_time(), 0
+    tried = tried[: max(1, int(affordable * LOOKING) // (FEWEST * _rungs(len(tried))))]
+    chosen, table = _most_telling(runner, tried, int(affordable * LOOKING))
+    table = table.more(runner.both(chosen, max(FEWEST, int(affordable * LEARNING))))
+    _, guess = learn(table.before, table.after, affordable, confidence)
+    # The clock may run faster than the first runs promised. How many runs are counted must not depend on how they go:
+    # it is settled here, before the first of them.
+    spent = max(time.thread_time() - began, 1e-9)
+    fresh = min(2 * samples - runner.runs, int((seconds - spent) * runner.runs / spent))
+    counted = runner.both(chosen, max(FEWEST, fresh))
+    right, guesses = guess.count(counted.before, counted.after)
+    bound = odds_bound(right, guesses, confidence)
+    words = (
+        f"guessing {guess.describe(View(mechanism, chosen.edge).names())} was right {right:,} times in {guesses:,}, "
+        f"in {counted.runs:,} runs on either by chance"
+    )
+    return Found(max(0.0, bound), chosen, words, counted.runs, len(tried))
+
+
+def _most_telling(runner: _Runner, tried: Sequence[Pair], runs: int) -> tuple[Pair, _Tables]:
+    """The pair that is told apart best, and its runs: the better half goes on, with twice the runs each."""
+    alive = {i: _Tables.empty() for i in range(len(tried))}
+    rungs = _rungs(len(tried))
+    while len(alive) > 1:
+        each = max(FEWEST, runs // (rungs * len(alive)))
+        alive = {i: table.more(runner.both(tried[i], each)) for i, table in alive.items()}
+        promise = {i: learn(table.before, table.after, table.runs, LOOSE)[0] for i, table in alive.items()}
+        ranked = sorted(alive, key=lambda i: -promise[i])
+        alive = {i: alive[i] for i in ranked[: (len(alive) + 1) // 2]}
+    ((chosen, table),) = alive.items()
+    return tried[chosen], table
+
+
+def _rungs(pairs: int) -> int:
+    """How often they are halved until one is left."""
+    return max(1, (pairs - 1).bit_length())
+
+
+def neighbours(edges: Integers, databases: Sequence[Integers], records: int, rng: np.random.Generator) -> list[Pair]:
+    """Some pairs: first, last and random edges, each on another database; an edge to ⊥ wherever there is one."""
+    picked = [0, len(edges) - 1, *rng.permutation(len(edges)).tolist()]
+    absent = np.flatnonzero(edges[:, 1] < 0)
+    picked[1:1] = absent[:1].tolist() + absent[-1:].tolist()
+    order = list(dict.fromkeys(picked))
+    found = []
+    for turn in range(PAIRS):
+        edge = edges[order[turn % len(order)]]
+        base = databases[(turn + turn // len(order)) % len(databases)]
+        found.append(pair(base, (int(edge[0]), int(edge[1])), records))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """Features of runs on either of two neighbours."""
+
+    before: Floats
+    after: Floats
+
+    @classmethod
+    def empty(cls) -> _Tables:
+        return cls(np.empty((0, 0)), np.empty((0, 0)))
+
+    @property
+    def runs(self) -> int:
+        return len(self.before) + len(self.after)
+
+    def more(self, other: _Tables) -> _Tables:
+        if not self.before.size:
+            return other
+        return _Tables(np.concatenate([self.before, other.before]), np.concatenate([self.after, other.after]))
+
+
+@dataclass(eq=False)
+class _Runner:
+    mechanism: Mechanism
+    public: bool
+    source: AuditSource
+    rng: np.random.Generator
+    runs: int = 0
+
+    def both(self, neighbours: Pair, runs: int) -> _Tables:
+        """So many runs, each on one of the two by the fall of a coin."""
+        first = int(self.rng.binomial(runs, 0.5))
+        self.runs += runs
+        tables = []
+        for counts, share in ((neighbours.before, first), (neighbours.after, runs - first)):
+            total = int(counts.sum()) if self.public else None
+            mechanism = self.mechanism if total is None else self.mechanism.for_total(total)
+            tables.append(View(mechanism, neighbours.edge).table(counts, total, self.source, share))
+        return _Tables(*tables)
+
+    def pace(self, neighbours: Pair, seconds: float) -> float:
+        """Seconds of computing a run, from a few."""
+        self.both(neighbours, 4)  # tables and caches are filled before the clock counts
+        began, runs, spent = time.thread_time(), 0, 0.0
+        while spent < WARMING * seconds and runs < FEWEST:
+            self.both(neighbours, 6)
+            runs, spent = runs + 6, time.thread_time() - began
+        return max(spent, 1e-9) / runs

@@ -1,0 +1,22 @@
+"""Records to counts, on the engine that holds them: the last step that sees records.
+
+    counts       Counts, what counting hands on, and CountReport, for the operator's eyes
+    tally        one number for each cell; raw points
+    inputs       files, frames, tables and relations, all seen as one Narwhals frame
+    columns      which column feeds which axis, and whether it can
+    expression   the cell of a record as one expression for every engine
+    native       counting inside the engine of the frame
+    stream       counting here, batch by batch, in memory that does not grow
+    entities     at most m records an entity, of any number of records
+    reservoir    the choice itself, which does not look at them
+    spill        records set aside on disk, enciphered
+    run          `count`, which puts these together
+
+No engine is imported before it is needed.
+"""
+
+from sfumato.counting.counts import CountReport, Counts
+from sfumato.counting.run import count
+from sfumato.counting.tally import count_points
+
+__all__ = ["CountReport", "Counts", "count", "count_points"]

@@ -1,0 +1,128 @@
+"""`count`: records of any size, on any engine, to counts on a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any, Literal, Protocol
+
+from sfumato.counting.columns import check_columns, choose_columns
+from sfumato.counting.counts import Counts
+from sfumato.counting.inputs import Database, hushed, is_files, open_frame
+from sfumato.counting.native import count_native
+from sfumato.counting.progress import Progress, advancing
+from sfumato.counting.stream import Stream, count_stream
+from sfumato.domain import Domain
+from sfumato.errors import InvalidInput, PolicyMismatch
+from sfumato.exact import positive_int
+from sfumato.noise import Source, SystemSource
+from sfumato.noise.source import require
+
+Engine = Literal["numpy", "native"]
+
+
+class AllowsDropping(Protocol):
+    """What counting asks of a policy: whether its border cells are all joined to ⊥."""
+
+    @property
+    def allows_dropping(self) -> bool:
+        """Whether a record may vanish at the border without the policy noticing."""
+
+
+def count(
+    data: Any,
+    domain: Domain,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    z: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    entity: str | None = None,
+    max_per_entity: int | None = None,
+    outside: Literal["clamp", "drop"] = "clamp",
+    policy: AllowsDropping | None = None,
+    engine: Engine | None = None,
+    progress: Progress = None,
+    source: Source | None = None,
+) -> Counts:
+    """Count the records of ``data`` in the cells of ``domain``. The result is private; give it to ``plan.publish``.
+
+    ``data`` is a path to Parquet or CSV files (or a glob, a directory, a list), a pandas, Polars or PySpark
+    frame, an Arrow table or stream, a DuckDB relation, or whatever else Narwhals takes. ``x``, ``y`` and
+    ``z`` name the columns of the first axes, ``columns={"axis": "column"}`` those of any axis; by default a
+    column has its axis's name.
+
+    *Missing coordinates.* A row with a null or NaN coordinate is no record. How many there were is in
+    ``counts.report``, for the operator's eyes.
+
+    *Outside.* Records beyond the bounds are clamped to the box, infinite ones too: clamping never lengthens a
+    move. ``outside="drop"`` leaves them out instead and needs a ``policy`` whose border cells are all joined
+    to ⊥: elsewhere a move across the border would change the exact total, which such a policy makes public.
+
+    *Entities.* With ``entity`` (a column) and ``max_per_entity=m``, each entity keeps at most m records, each
+    set of m equally likely, chosen before anything but their number is looked at; see
+    `sfumato.counting.reservoir`. Rows whose entity is null are no records, like
+    those without coordinates: nobody knows whose share they would use up, and they could displace each other.
+    Without an entity a
+    release speaks of one record.
+
+    ``engine="numpy"`` brings the needed columns here batch by batch, in memory that does not grow with the
+    data; ``"native"`` runs one expression and a group-by in the engine of the frame. Both give the same
+    counts. By default lazy frames (Polars, PySpark) stay where they are, and the rest is streamed.
+    ``progress`` is True for a bar on standard error, or a function of (rows done, rows in all). ``source`` replaces the
+    operating system's randomness in the choice by entity, in tests only: whoever knows the seed knows the choice.
+    """
+    drop = _drops(outside, policy)
+    limit = _limit(entity, max_per_entity)
+    if engine not in (None, "numpy", "native"):
+        raise InvalidInput(
+            f"engine={engine!r} is unknown. Use 'numpy' or 'native', or leave it out. Nothing was counted."
+        )
+    if engine == "native" and entity is not None:
+        raise InvalidInput(
+            "engine='native' cannot choose records by entity: no expression for it is common to all engines. "
+            "Nothing was counted. Use engine='numpy', or leave it out."
+        )
+    randomness = SystemSource() if source is None else require(source)
+    chosen = choose_columns(domain, (x, y, z), columns, entity)
+    with closing(Database()) as database:
+        frame = open_frame(data, database)
+        check_columns(chosen, domain, hushed("The columns of the data could not be read", frame.collect_schema))
+        if engine == "native" or (engine is None and entity is None and _stays(frame)):
+            tally, report = count_native(frame, domain, chosen, drop=drop)
+        else:
+            stream = Stream(frame, domain, chosen, database)
+            with advancing(progress, stream.rows if is_files(data) else None) as advance:
+                tally, report = count_stream(stream, drop=drop, limit=limit, source=randomness, advance=advance)
+    chance = limit is None or source is None or source.private
+    return Counts(tally.reshape(domain.shape), domain, limit, report, dropped=drop, private=chance)
+
+
+def _stays(frame: Any) -> bool:
+    """Whether the frame is lazy and of an engine that had better count by itself."""
+    import narwhals as nw
+
+    return isinstance(frame, nw.LazyFrame) and not frame.implementation.is_duckdb()
+
+
+def _limit(entity: str | None, max_per_entity: int | None) -> int | None:
+    if (entity is None) != (max_per_entity is None):
+        given, absent = ("entity", "max_per_entity") if max_per_entity is None else ("max_per_entity", "entity")
+        raise InvalidInput(
+            f"{given} is given without {absent}. Nothing was counted. Give both to bound what one entity contributes, "
+            "or neither to protect single records."
+        )
+    return None if max_per_entity is None else positive_int(max_per_entity, "max_per_entity")
+
+
+def _drops(outside: str, policy: AllowsDropping | None) -> bool:
+    if outside not in ("clamp", "drop"):
+        raise InvalidInput(f"outside={outside!r} is unknown. Use 'clamp' or 'drop'. Nothing was counted.")
+    if outside == "drop" and (policy is None or not policy.allows_dropping):
+        received = "no policy was given" if policy is None else "the policy given has border cells that are not"
+        raise PolicyMismatch(
+            "outside='drop' is possible only under a policy whose border cells are all joined to ⊥, and "
+            f"{received}: a record that moves across the border would change the exact total, which is public there. "
+            "Nothing was counted. Use outside='clamp', or pass such a policy."
+        )
+    return outside == "drop"

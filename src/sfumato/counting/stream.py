@@ -1,0 +1,152 @@
+"""Counting here, batch by batch: DuckDB reads and decodes, NumPy places.
+
+Memory does not grow with the number of records.
+For a million cells this is faster than a group-by in SQL, which keeps a hash table of cells where an array
+will do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.counting.columns import Columns
+from sfumato.counting.counts import CountReport
+from sfumato.counting.entities import Entities
+from sfumato.counting.inputs import Database, hushed
+from sfumato.counting.place import Placer, fixed_width
+from sfumato.counting.tally import empty_tally
+from sfumato.domain import Domain, Interval
+from sfumato.noise import Source
+
+if TYPE_CHECKING:
+    from sfumato.counting.inputs import Frame
+
+BATCH = 1 << 17
+
+# Types of at most 64 bits, of which DuckDB's hash is a permutation: different values have different digests.
+_PERMUTED = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+_PERMUTED |= {"FLOAT", "DOUBLE", "DATE", "TIME", "TIMESTAMP"}
+
+
+class Stream:
+    """The needed columns of a frame, in batches."""
+
+    def __init__(self, frame: Frame, domain: Domain, columns: Columns, database: Database) -> None:
+        self.domain, self.columns = domain, columns
+        self._relation = relation_of(frame, columns, database)
+
+    def rows(self) -> int:
+        """How many rows there are; for Parquet files this is in their footers."""
+        return hushed(
+            "The rows could not be counted", lambda: int(self._relation.aggregate("count(*)").fetchall()[0][0])
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        """Record batches of the axes' columns and, where entities matter, their digests last (null: nobody)."""
+        fields = [
+            f"coalesce(CAST({quoted(name)} AS DOUBLE), 'NaN') AS c{i}"
+            if isinstance(axis, Interval)
+            else f"{quoted(name)} AS c{i}"
+            for i, (axis, name) in enumerate(zip(self.domain.axes, self.columns.axes, strict=True))
+        ]
+        if self.columns.entity is not None:
+            digest = hushed("The entities could not be read", lambda: self._digest(str(self.columns.entity)))
+            fields.append(f"{digest} AS entity")
+
+        def opened() -> Iterator[Any]:
+            selected = self._relation.project(", ".join(fields))
+            # DuckDB renamed the method in 1.4.
+            return iter((getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(BATCH))
+
+        batches = hushed("The records could not be read", opened)
+        while True:
+            batch = hushed("The records could not be read", lambda: next(batches, None))
+            if batch is None:
+                return
+            yield batch
+
+    def _digest(self, entity: str) -> str:
+        """SQL for a 64-bit digest of the entity, null where there is none (null or NaN).
+
+        Two entities with the same digest would share one share of m, and the arrival of one could displace a record of
+        the other: two changes where one was promised. Numbers and times of at most 64 bits have digests of their
+        own, since DuckDB's hash permutes them. Anything else goes through MD5 behind 128 bits that nobody knows
+        beforehand: a salt in front of DuckDB's own hash would not do, since some pairs of names collide under half of
+        all salts. By chance somebody meets one of n others with probability n · 2⁻⁶⁴, whatever names are chosen.
+        """
+        column = quoted(entity)
+        kind = str(self._relation.project(column).types[0])
+        nobody = f"{column} IS NULL" + (f" OR isnan({column})" if kind in ("FLOAT", "DOUBLE") else "")
+        keyed = f"md5_number('{os.urandom(16).hex()}' || CAST({column} AS VARCHAR))"
+        digest = f"hash({column})" if kind in _PERMUTED else f"CAST({keyed} & {(1 << 64) - 1} AS UBIGINT)"
+        return f"CASE WHEN {nobody} THEN NULL ELSE {digest} END"
+
+
+def count_stream(
+    stream: Stream, *, drop: bool, limit: int | None, source: Source, advance: Callable[[int], None]
+) -> tuple[NDArray[np.int64], CountReport]:
+    """The flat counts and the report; ``limit`` records an entity at most, when given.
+
+    Records without coordinates are no records and do not take part in the choice. Records outside the bounds do, even
+    where they are dropped afterwards: leaving them out before would let the choice depend on where they lie.
+    """
+    tally, placer = empty_tally(stream.domain), Placer(stream.domain, drop=drop)
+    bounded = None if limit is None else Entities(limit, source)
+    rows = missing = outside = nobody = 0
+    for batch in stream:
+        cells, present, beyond = placer(batch)
+        rows, missing, outside = rows + len(batch), missing + len(batch) - len(cells), outside + beyond
+        if bounded is None:
+            np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
+        else:
+            column = batch.column(stream.domain.ndim)
+            entities = fixed_width(column, np.uint64)
+            entities = entities if present is None else entities[present]
+            if column.null_count:  # a record of nobody is no record: whose share would it use up?
+                known = fixed_width(column.is_valid().cast("uint8"), np.uint8) == 1
+                known = known if present is None else known[present]
+                nobody += int(np.count_nonzero(~known))
+                entities, cells = entities[known], cells[known]
+            bounded.add(entities, cells)
+        advance(len(batch))
+    if bounded is not None:
+        for kept in bounded.kept():
+            np.add.at(tally, kept[kept >= 0], 1)
+    return tally, CountReport(
+        rows=rows,
+        without_coordinates=missing,
+        outside=outside,
+        without_entity=None if bounded is None else nobody,
+        cut=None if bounded is None else bounded.cut,
+        entities_cut=None if bounded is None else bounded.entities_cut,
+    )
+
+
+def relation_of(frame: Frame, columns: Columns, database: Database) -> Any:
+    """The needed columns as a DuckDB relation; those of an eager frame are handed over through Arrow.
+
+    A lazy frame of another engine is collected, the needed columns only: no expression that chooses records by entity
+    is common to all engines.
+    """
+    import narwhals as nw
+
+    if frame.implementation.is_duckdb():
+        return frame.to_native()
+
+    def handed_over() -> Any:
+        selected: Any = frame.select(*columns.needed)
+        if isinstance(selected, nw.LazyFrame):
+            selected = selected.collect("pyarrow")
+        return database.connection.from_arrow(selected.to_arrow())
+
+    return hushed("The needed columns could not be read", handed_over)
+
+
+def quoted(name: str) -> str:
+    """A column name as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'

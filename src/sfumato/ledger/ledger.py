@@ -1,0 +1,386 @@
+"""The ledger: what has been spent on a dataset, kept so that it is never forgotten and never exceeded.
+
+The promise: over all releases charged to an account, neighbours in the account's sense (its policy, its
+unit) are told apart by at most its total ε. It rests on three things. Losses of releases add up. A charge
+is checked and recorded in one transaction, on disk before `charge` returns, and the caller draws noise
+only then: check, record, draw. A release under another policy or unit is charged what it costs the
+account's neighbours (`sfumato.promise.cost`).
+
+So a crash at any point over-charges at worst, and any number of processes together never overspend. There
+is one account for each dataset: two side by side, each blind to the other's releases, would both promise
+too much. A stream, which releases without end, has an account of its own beside it, with a promise for every window of
+time (`sfumato.ledger.streams`).
+
+What it cannot know: releases that were not charged to it, and an older copy of the file put back in its
+place.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+
+from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, PolicyMismatch
+from sfumato.exact import Number, positive_fraction, text
+from sfumato.ledger import checks, levels, rows, stream_rows
+from sfumato.ledger.account import Account, Entry, Receipt
+from sfumato.ledger.database import Connection
+from sfumato.ledger.places import database_at
+from sfumato.ledger.store import Store
+from sfumato.ledger.streams import StreamAccount
+from sfumato.policies import Policy
+from sfumato.promise.budget import Epsilon, at_most
+from sfumato.promise.cost import cost_rate
+from sfumato.promise.unit import Unit, account_unit_of, unit_of
+from sfumato.promise.window import Window
+
+
+class Ledger:
+    """The account of one dataset in a ledger file: `Ledger("budget.db", epsilon=10.0)`.
+
+    The URL of a PostgreSQL server stands for a file that several machines share (`sfumato.ledger.postgres`). A missing
+    file or account is created, and needs `epsilon`, its total. An existing one is opened, and
+    whatever is given must agree with what is stored. Without a policy or unit the account takes those of
+    its first release.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        epsilon: Number | None = None,
+        *,
+        dataset: str = "default",
+        policy: Policy | None = None,
+        unit: str | None = None,
+        max_per_entity: int | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        self.dataset = checks.words(dataset, "dataset")
+        self._store = database_at(path, timeout=timeout)
+        total = None if epsilon is None else Epsilon(positive_fraction(epsilon, "epsilon"))
+        account_unit = account_unit_of(unit, max_per_entity)
+        if policy is not None:
+            checks.require_policy(policy)
+        if total is None and not self._store.exists():
+            raise self._needs_epsilon()
+        self._store.create_if_missing()
+        with self._store.write() as connection:
+            self._store.require_whole(connection)
+            rows.require_sound(connection, self.place)
+            levels.require_sound(connection)
+            account = rows.find_account(connection, self.dataset)
+            if account is None:
+                if total is None:
+                    raise self._needs_epsilon()
+                account = Account.new(self.dataset, total, rows.now())
+                rows.insert_account(connection, account)
+                rows.insert_entry(connection, self.dataset, Entry.of_total("open", total, rows.now()), None)
+            elif total is not None and total != account.total:
+                raise InvalidInput(
+                    f"epsilon={text(total)} differs from the total of {text(account.total)} that account "
+                    f"'{self.dataset}' of '{self.place}' has. Nothing was changed. Leave epsilon out to "
+                    f"go on with {text(account.total)}; to raise it, open the ledger and call raise_cap."
+                )
+            agreed = self._with_terms(account, policy, account_unit)
+            if agreed != account:
+                rows.update_account(connection, agreed)
+
+    # ---------------------------------------------------------------- spending
+
+    def charge(
+        self,
+        epsilon: Number,
+        policy: Policy,
+        unit: str = "record",
+        *,
+        label: str,
+        release_id: str,
+        max_per_entity: int | None = None,
+        private: bool = True,
+    ) -> Receipt:
+        """Check that a release fits and record it, in one transaction, on disk when this returns. Draw only then.
+
+        `max_per_entity` is how many records of one person the counts hold at most: part of the promise
+        when the unit is "person", a known fact about the counts when it is "record" (None: not bounded).
+        `label` and `release_id` are kept in plain text: they must not carry private values.
+
+        Raises BudgetExceeded, InvalidInput, PolicyMismatch or LedgerError; nothing is recorded then,
+        except that a failing disk may keep a charge it reported as failed.
+        """
+        asked = Epsilon(positive_fraction(epsilon, "epsilon"))
+        checks.require_policy(policy)
+        release_unit = unit_of(unit, max_per_entity)
+        label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
+        checks.require_private(private)
+        while True:
+            # Exchange rates can take a while on large domains, so they are worked out before the file is
+            # locked ...
+            seen = self._account()
+            terms = self._with_terms(seen, policy, release_unit, first_release=True)
+            rate = self._rate(terms, policy, release_unit)
+            with self._store.write() as connection:
+                account = self._require(rows.find_account(connection, self.dataset))
+                if (account.fingerprint, account.unit) != (seen.fingerprint, seen.unit):
+                    continue  # ... and again when another process's first release has just set the account's terms
+                cost = Epsilon(asked * rate)
+                if cost > account.remaining:
+                    raise self._exceeded(asked, rate, account)
+                after = replace(terms, total=account.total, spent=Epsilon(account.spent + cost))
+                entry = Entry(
+                    time=rows.now(),
+                    kind="release",
+                    label=label,
+                    release_id=release_id,
+                    policy=policy.describe(),
+                    unit=release_unit,
+                    epsilon=asked,
+                    rate=rate,
+                    cost=cost,
+                )
+                rows.update_account(connection, after)
+                rows.insert_entry(connection, self.dataset, entry, policy.fingerprint)
+            return Receipt(dataset=self.dataset, entry=entry, remaining=after.remaining)
+
+    def raise_level(
+        self, release_id: str, *, level: int, epsilon: Number, label: str, token: str | None = None
+    ) -> Receipt:
+        """Charge what a finer level of a release costs beyond the levels before it, and count the level.
+
+        In one transaction, on disk when this returns. `level` must be the next one: a level made from an
+        older state would be a second noise, and the two would average out. `epsilon` is the release's own
+        at the new level; the difference is charged at the rate of the first charge. `token` names the noise
+        that is paid for (`stamp`). Raises as `charge` does, and nothing is recorded then.
+        """
+        asked = Epsilon(positive_fraction(epsilon, "epsilon"))
+        label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
+        with self._store.write() as connection:
+            account, standing = self._standing(connection, release_id)
+            entry = standing.raised(level, asked, label=label, time=rows.now())
+            if entry.cost > account.remaining:
+                raise standing.exceeded(asked, entry.cost, account, self._where)
+            after = replace(account, spent=Epsilon(account.spent + entry.cost))
+            rows.update_account(connection, after)
+            levels.insert(connection, self.dataset, standing, entry)
+            levels.stamp(connection, release_id, level, token)
+        return Receipt(dataset=self.dataset, entry=entry, remaining=after.remaining)
+
+    def stamp(self, release_id: str, level: int) -> str | None:
+        """The token of the noise that was charged for a level, or None."""
+        with self._store.read() as connection:
+            return levels.stamped(connection, checks.words(release_id, "release_id"), level)
+
+    def quote_level(self, release_id: str, *, epsilon: Number) -> Epsilon:
+        """What `raise_level` would take for the next level, or its refusal. Records nothing and reserves nothing."""
+        asked = Epsilon(positive_fraction(epsilon, "epsilon"))
+        with self._store.read() as connection:
+            account, standing = self._standing(connection, checks.words(release_id, "release_id"))
+        cost = standing.raised(standing.level + 1, asked, label="quote", time=rows.now()).cost
+        if cost > account.remaining:
+            raise standing.exceeded(asked, cost, account, self._where)
+        return cost
+
+    def quote(
+        self, epsilon: Number, policy: Policy, unit: str = "record", *, max_per_entity: int | None = None
+    ) -> Epsilon:
+        """What `charge` would take for such a release. Records nothing and reserves nothing."""
+        asked = positive_fraction(epsilon, "epsilon")
+        checks.require_policy(policy)
+        release_unit = unit_of(unit, max_per_entity)
+        terms = self._with_terms(self._account(), policy, release_unit, first_release=True)
+        return Epsilon(asked * self._rate(terms, policy, release_unit))
+
+    def raise_cap(self, epsilon: Number) -> None:
+        """Raise the account's total to `epsilon`. That weakens the promise made, so it is a line of the history."""
+        total = Epsilon(positive_fraction(epsilon, "epsilon"))
+        with self._store.write() as connection:
+            account = self._require(rows.find_account(connection, self.dataset))
+            if total <= account.total:
+                raise InvalidInput(
+                    f"epsilon={text(total)} must be greater than the total of {text(account.total)} that "
+                    f"account '{self.dataset}' has. Nothing was changed. A total can only be raised; to "
+                    "spend less, charge less."
+                )
+            rows.update_account(connection, replace(account, total=total))
+            rows.insert_entry(connection, self.dataset, Entry.of_total("raise", total, rows.now()), None)
+
+    def stream(
+        self,
+        name: str,
+        *,
+        epsilon: Number | None = None,
+        window: int | timedelta | Window | None = None,
+        policy: Policy | None = None,
+        unit: str | None = None,
+        max_per_entity: int | None = None,
+    ) -> StreamAccount:
+        """The account of a stream: releases over time, with ε for every window instead of a total that runs out.
+
+        A new stream needs `epsilon`, `window` (so many steps, or a timedelta) and `policy`; its unit is the record,
+        or the person when `max_per_entity` is given. Of one that exists, whatever is given must agree with it. What
+        is charged to a stream does not count towards the ledger's own total, and adds to its promise where both are
+        about the same people.
+        """
+        return StreamAccount(
+            self._store,
+            self.dataset,
+            checks.words(name, "name"),
+            epsilon=epsilon,
+            window=window,
+            policy=policy,
+            unit=account_unit_of(unit, max_per_entity),
+        )
+
+    # ---------------------------------------------------------------- reading
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is: its file, or its database without the password."""
+        return self._store.place
+
+    @property
+    def path(self) -> Path | None:
+        """The ledger's file, or None when a server keeps it."""
+        return self._store.path if isinstance(self._store, Store) else None
+
+    @property
+    def total(self) -> Epsilon:
+        """The account's total ε, exact."""
+        return self._account().total
+
+    @property
+    def spent(self) -> Epsilon:
+        """What has been charged so far, exact."""
+        return self._account().spent
+
+    @property
+    def remaining(self) -> Epsilon:
+        """What is left, exact. Another process may spend it before you do: only `charge` decides."""
+        return self._account().remaining
+
+    @property
+    def policy(self) -> Policy | None:
+        """The account's policy, or None before its first release."""
+        return rows.policy_of(self._account())
+
+    @property
+    def unit(self) -> Unit | None:
+        """The account's unit, or None before its first release."""
+        return self._account().unit
+
+    def level(self, release_id: str) -> tuple[int, Epsilon] | None:
+        """(level, ε) at which a release stands, (0, ε) when it was never refined; None when it was never charged.
+
+        Waits for a charge that is under way, also for one whose program has lost sight of it: what stands here is
+        settled, and a state that was paid for is never drawn anew.
+        """
+        with self._store.write() as connection:
+            standing = levels.find(connection, self.dataset, checks.words(release_id, "release_id"))
+        return None if standing is None else (standing.level, standing.epsilon)
+
+    def history(self) -> tuple[Entry, ...]:
+        """Every line of the account, oldest first: its opening, its releases, and when its total was raised."""
+        with self._store.read() as connection:
+            return rows.entries_of(connection, self.dataset)
+
+    def streams(self) -> tuple[str, ...]:
+        """The names of the account's streams, in the order they were opened."""
+        with self._store.read() as connection:
+            return stream_rows.names(connection, self.dataset)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Every account in the file, of this dataset and of others."""
+        with self._store.read() as connection:
+            return rows.all_accounts(connection)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.place!r}, dataset={self.dataset!r})"
+
+    def __str__(self) -> str:
+        account = self._account()
+        return (
+            f"Account '{self.dataset}' of '{self.place}': {account.spent} of {account.total} spent, "
+            f"{at_most(account.remaining)} left"
+        )
+
+    # ---------------------------------------------------------------- inside
+
+    def _account(self) -> Account:
+        with self._store.read() as connection:
+            return self._require(rows.find_account(connection, self.dataset))
+
+    def _require(self, account: Account | None) -> Account:
+        if account is None:  # the file was replaced while this ledger was open
+            raise LedgerError(
+                f"'{self.place}' has no account '{self.dataset}' any more: the file was replaced. Nothing "
+                "was drawn or recorded. Restore the ledger."
+            )
+        return account
+
+    def _standing(self, connection: Connection, release_id: str) -> tuple[Account, levels.Standing]:
+        account = self._require(rows.find_account(connection, self.dataset))
+        standing = levels.find(connection, self.dataset, release_id)
+        if standing is None:
+            raise InvalidInput(
+                f"release_id='{release_id}' is not known to {self._where}: no release was charged under it. Nothing "
+                "was drawn or recorded. Use the ledger that the release was charged to."
+            )
+        return account, standing
+
+    @property
+    def _where(self) -> str:
+        return f"account '{self.dataset}' of '{self.place}'"
+
+    def _with_terms(
+        self, account: Account, policy: Policy | None, unit: Unit | None, *, first_release: bool = False
+    ) -> Account:
+        """The account with what it left open filled in. On opening, what is given must agree with what it has."""
+        if policy is not None:
+            if account.fingerprint is None:
+                account = replace(account, policy_spec=rows.canonical(policy), fingerprint=policy.fingerprint)
+            elif not first_release and account.fingerprint != policy.fingerprint:
+                raise PolicyMismatch(
+                    f"policy: account '{self.dataset}' of '{self.place}' was opened under another policy "
+                    f"than the one given ({policy.describe()}). Nothing was changed. Leave policy out: "
+                    "releases under other policies are charged at their exchange rate."
+                )
+        if unit is not None:
+            if account.unit is None:
+                account = replace(account, unit=unit if unit.name == "person" else Unit("record"))
+            elif not first_release and account.unit != unit:
+                raise InvalidInput(
+                    f"unit: account '{self.dataset}' of '{self.place}' has the unit {account.unit}, not "
+                    f"{unit}. Nothing was changed. Leave unit and max_per_entity out to go on with it."
+                )
+        return account
+
+    def _rate(self, terms: Account, policy: Policy, unit: Unit) -> int:
+        same = terms.fingerprint == policy.fingerprint
+        account_policy = policy if same else rows.policy_of(terms)
+        if account_policy is None or terms.unit is None:
+            raise LedgerError(f"Account '{self.dataset}' has no terms. Nothing was drawn or recorded.")
+        return cost_rate(account_policy, terms.unit, policy, unit)
+
+    def _exceeded(self, asked: Fraction, rate: int, account: Account) -> BudgetExceeded:
+        cost = f"epsilon={text(asked)}"
+        if rate != 1:
+            cost += (
+                f" costs {text(asked * rate)} here ({rate} × {text(asked)}: one step of the account's "
+                f"policy and unit takes up to {rate} steps of the release's), which"
+            )
+        fits = account.remaining / rate
+        advice = f"Use at most {at_most(fits)}, or r" if fits else "R"
+        return BudgetExceeded(
+            f"{cost} exceeds the {at_most(account.remaining)} left of {text(account.total)} in account "
+            f"'{self.dataset}' of '{self.place}'. Nothing was drawn or recorded. {advice}aise the total "
+            "with raise_cap, which weakens the promise."
+        )
+
+    def _needs_epsilon(self) -> InvalidInput:
+        name = self.place if self.path is None else self.path.name
+        return InvalidInput(
+            f"epsilon is missing: there is no account '{self.dataset}' in '{self.place}' yet, and a new "
+            f"one needs its total. Nothing was created. Pass epsilon, as in Ledger('{name}', epsilon=1.0)."
+        )

@@ -1,0 +1,198 @@
+"""Between the tables of a ledger and its nouns. What is read from the file is checked; what does not hold is damage."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import lru_cache
+from typing import cast
+
+from sfumato.errors import SfumatoError
+from sfumato.ledger.account import Account, Entry, EntryKind
+from sfumato.ledger.database import Connection
+from sfumato.ledger.schema import damaged
+from sfumato.policies import Policy, policy_from_spec
+from sfumato.promise.budget import Epsilon, stored
+from sfumato.promise.unit import Unit, unit_of
+
+_ACCOUNT = "SELECT dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened FROM account"
+_ENTRY = "SELECT time, kind, label, release_id, policy, unit, max_per_entity, epsilon, rate, cost FROM entry"
+
+_AccountRow = tuple[str, str, str, str | None, str | None, str | None, int | None, str]
+_EntryRow = tuple[str, str, str, str | None, str | None, str | None, int | None, str, int, str]
+
+
+def now() -> datetime:
+    """The present, UTC."""
+    return datetime.now(UTC)
+
+
+def canonical(policy: Policy) -> str:
+    """The text under which a policy is kept."""
+    return json.dumps(policy.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def find_account(connection: Connection, dataset: str) -> Account | None:
+    """The account of a dataset, or None."""
+    row = connection.execute(f"{_ACCOUNT} WHERE dataset = ?", (dataset,)).fetchone()
+    return None if row is None else _account(row)
+
+
+def all_accounts(connection: Connection) -> tuple[Account, ...]:
+    """Every account of the file, in the order they were opened."""
+    return tuple(_account(row) for row in connection.execute(f"{_ACCOUNT} ORDER BY id"))
+
+
+def entries_of(connection: Connection, dataset: str) -> tuple[Entry, ...]:
+    """The history of an account, oldest first."""
+    query = f"{_ENTRY} WHERE account = (SELECT id FROM account WHERE dataset = ?) ORDER BY id"
+    return tuple(_entry(row) for row in connection.execute(query, (dataset,)))
+
+
+def numbered_entries(connection: Connection) -> dict[int, Entry]:
+    """Every entry of every account, by the number of its row."""
+    query = _ENTRY.replace("SELECT", "SELECT id,")
+    return {row[0]: _entry(row[1:]) for row in connection.execute(query)}
+
+
+def entry_at(connection: Connection, number: int) -> Entry:
+    """The entry in a row."""
+    return _entry(connection.execute(f"{_ENTRY} WHERE id = ?", (number,)).fetchone())
+
+
+def insert_account(connection: Connection, account: Account) -> None:
+    """Open an account; a second one for the same dataset is refused by the table."""
+    connection.execute(
+        "INSERT INTO account (id, dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened) "
+        "VALUES ((SELECT coalesce(max(id), 0) + 1 FROM account), ?, ?, ?, ?, ?, ?, ?, ?)",
+        (account.dataset, *_amounts(account), *_terms(account), account.opened.isoformat()),
+    )
+
+
+def update_account(connection: Connection, account: Account) -> None:
+    """Write the sums and terms of an account."""
+    connection.execute(
+        "UPDATE account SET total = ?, spent = ?, policy = ?, fingerprint = ?, unit = ?, max_per_entity "
+        "= ? WHERE dataset = ?",
+        (*_amounts(account), *_terms(account), account.dataset),
+    )
+
+
+def insert_entry(connection: Connection, dataset: str, entry: Entry, fingerprint: str | None) -> int:
+    """Add a line to an account's history; gives the number of its row."""
+    unit = entry.unit
+    connection.execute(
+        "INSERT INTO entry (id, account, time, kind, label, release_id, policy, fingerprint, unit, max_per_entity, "
+        "epsilon, rate, cost) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM entry), (SELECT id FROM account WHERE "
+        "dataset = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            dataset,
+            entry.time.isoformat(),
+            entry.kind,
+            entry.label,
+            entry.release_id,
+            entry.policy,
+            fingerprint,
+            None if unit is None else unit.name,
+            None if unit is None else unit.max_per_entity,
+            stored(entry.epsilon, "epsilon"),
+            entry.rate,
+            stored(entry.cost, "the cost"),
+        ),
+    )
+    # The one just made: nobody else writes in this transaction, and no row ever goes.
+    return cast(int, connection.execute("SELECT max(id) FROM entry").fetchone()[0])
+
+
+def require_sound(connection: Connection, place: str) -> None:
+    """Refuse a ledger whose sums do not agree with its entries."""
+    for account in all_accounts(connection):
+        entries = entries_of(connection, account.dataset)
+        caps = [entry.epsilon for entry in entries if entry.kind != "release"]
+        releases = [entry for entry in entries if entry.kind == "release"]
+        if any(entry.cost != entry.epsilon * entry.rate for entry in releases) or not caps:
+            raise damaged(f"'{place}', account '{account.dataset}': its history does not add up")
+        if sum((entry.cost for entry in entries), Fraction(0)) != account.spent or caps[-1] != account.total:
+            raise damaged(f"'{place}', account '{account.dataset}': its sums do not agree with its history")
+        if account.spent > account.total:
+            raise damaged(f"'{place}', account '{account.dataset}': more is spent than it holds")
+
+
+def policy_of(account: Account) -> Policy | None:
+    """The policy an account was opened under, read back through the closed registry of policies."""
+    if account.policy_spec is None:
+        return None
+    try:
+        spec = json.loads(account.policy_spec)
+        if not isinstance(spec, dict):
+            raise ValueError("the description of a policy is a JSON object")
+        policy = policy_from_spec(spec)
+    except (SfumatoError, ValueError) as error:
+        raise damaged(f"account '{account.dataset}': its policy cannot be read") from error
+    if policy.fingerprint != account.fingerprint:
+        raise damaged(f"account '{account.dataset}': its policy does not match its fingerprint")
+    return policy
+
+
+def _amounts(account: Account) -> tuple[str, str]:
+    return stored(account.total, "epsilon"), stored(account.spent, "the sum spent")
+
+
+def _terms(account: Account) -> tuple[str | None, str | None, str | None, int | None]:
+    unit = account.unit
+    return (
+        account.policy_spec,
+        account.fingerprint,
+        None if unit is None else unit.name,
+        None if unit is None else unit.max_per_entity,
+    )
+
+
+def _account(row: _AccountRow) -> Account:
+    dataset, total, spent, policy, fingerprint, unit, most, opened = row
+    try:
+        return Account(
+            dataset=dataset,
+            total=read_amount(total),
+            spent=read_amount(spent),
+            policy_spec=policy,
+            fingerprint=fingerprint,
+            unit=_unit(unit, most),
+            opened=datetime.fromisoformat(opened),
+        )
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise damaged(f"account '{dataset}' cannot be read") from error
+
+
+def _entry(row: _EntryRow | None) -> Entry:
+    if row is None:
+        raise damaged("an entry of its history is missing")
+    time, kind, label, release_id, policy, unit, most, epsilon, rate, cost = row
+    try:
+        return Entry(
+            time=datetime.fromisoformat(time),
+            kind=cast(EntryKind, kind),
+            label=label,
+            release_id=release_id,
+            policy=policy,
+            unit=_unit(unit, most),
+            epsilon=read_amount(epsilon),
+            rate=int(rate),
+            cost=read_amount(cost),
+        )
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise damaged("an entry of its history cannot be read") from error
+
+
+def _unit(name: str | None, max_per_entity: int | None) -> Unit | None:
+    return None if name is None else unit_of(name, max_per_entity)
+
+
+@lru_cache(maxsize=1024)  # the steps of a stream spend the same few amounts over and over
+def read_amount(text: str) -> Epsilon:
+    """An amount as it is kept; raises ValueError or ZeroDivisionError for what is none."""
+    amount = Epsilon(text)
+    if amount < 0:
+        raise ValueError("a negative amount")
+    return amount

@@ -1,0 +1,232 @@
+"""The file under a ledger: SQLite, opened for one operation at a time, durable before anything is drawn.
+
+- **Durable.** WAL journal with `synchronous=FULL`: a commit has reached the disk before it returns. (With
+  NORMAL a power cut forgets the last commits, which are spent budget.) `fullfsync` asks the same of
+  macOS.
+- **Alone.** Writes run under BEGIN IMMEDIATE: what was read stays true until the commit, for threads and
+  processes alike.
+- **Whole from birth.** A new ledger is built under another name and linked into place, so the path never
+  holds half a ledger, two processes that create it at once get the same one, and an empty file is always
+  damage, never a fresh start.
+- **Fork-safe.** SQLite must not see its own connections in a forked child (`database.GATE`).
+
+Every failure is a LedgerError. When a commit itself fails the charge may or may not have been kept:
+over-charged at worst.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sfumato.errors import LedgerError
+from sfumato.ledger.database import GATE, Connection
+from sfumato.ledger.schema import SCHEMA_VERSION, SQLITE, damaged, require_version, statements
+
+APPLICATION_ID = 0x5366756D  # "Sfum", in the header of the file
+
+_NEXT_STEP = {
+    "SQLITE_BUSY": "Another process holds the ledger. Try again when it has finished",
+    "SQLITE_LOCKED": "Another process holds the ledger. Try again when it has finished",
+    "SQLITE_PROTOCOL": "Another process holds the ledger. Try again when it has finished",
+    "SQLITE_FULL": "Free space on its disk",
+    "SQLITE_IOERR": "Check its disk: it may be full or failing",
+    "SQLITE_READONLY": "Make the file and its directory writable: the ledger must be able to record",
+    "SQLITE_PERM": "Make the file and its directory writable: the ledger must be able to record",
+    "SQLITE_CANTOPEN": "Check that the file exists and that it and its directory are readable and writable",
+    "SQLITE_NOTADB": "Give the path of a ledger, or one where no file exists to start a new ledger",
+    "SQLITE_CORRUPT": "The file is damaged. Restore a backup",
+}
+
+
+class Store:
+    """One ledger file. `read` and `write` give a connection for the length of a `with` block."""
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        self.path = path
+        self.timeout = timeout
+
+    @property
+    def place(self) -> str:
+        """The path, as messages name it."""
+        return str(self.path)
+
+    def exists(self) -> bool:
+        """Whether there is a file at the path; a directory that may not be searched counts as empty."""
+        return _is_there(self.path)
+
+    def create_if_missing(self) -> None:
+        """Make an empty ledger unless there is a file already."""
+        if self.exists():
+            return
+        if not _is_there(self.path.parent):
+            raise LedgerError(
+                f"'{self.path.parent}' does not exist, so no ledger can be made there. Nothing was "
+                "drawn or recorded. Create it first, or choose another path."
+            )
+        leftover = self.path.with_name(self.path.name + "-wal")
+        if _is_there(leftover):  # SQLite would replay the old journal into the new file
+            raise LedgerError(
+                f"'{leftover}' exists but '{self.path}' does not: a ledger was moved or deleted without "
+                "its journal. Nothing was drawn or recorded. Put the ledger back beside it, or choose "
+                "another path."
+            )
+        draft = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
+        with GATE, self._translated():
+            try:
+                with closing(_connect(draft, "rwc", self.timeout)) as connection:
+                    _make_durable(connection, str(self.path))
+                    connection.execute("BEGIN IMMEDIATE")
+                    _bring_up_to_date(connection)
+                    connection.execute("COMMIT")
+                _sync(draft)
+                try:
+                    os.link(draft, self.path)
+                except FileExistsError:
+                    return  # another process made it first; its ledger is as good
+                _sync(self.path.parent)
+            finally:
+                for suffix in ("", "-wal", "-shm"):
+                    draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+
+    def require_whole(self, connection: Connection) -> None:
+        """Refuse a file that was cut, or that SQLite finds damaged."""
+        (page,) = connection.execute("PRAGMA page_size").fetchone()
+        if self.path.stat().st_size % page:  # SQLite reads the missing end of a page as zeros
+            raise damaged(f"'{self.path}' was cut short")
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise damaged(f"'{self.path}': SQLite reports {verdict}")
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one consistent state."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A connection that nobody else writes beside; committed and on disk when the block ends without an error."""
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            _bring_up_to_date(connection)  # kept only if the block ends well, like all the rest
+            yield connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with GATE, self._translated(), closing(self._begun(begin)) as connection:
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.rollback()
+                raise
+
+    def _begun(self, begin: str) -> sqlite3.Connection:
+        """A connection inside its transaction.
+
+        The last connection that closes takes the journal away, and whoever opens in that moment may be
+        told BUSY without the busy timeout being honoured. Nothing has been read or written yet, so trying
+        again is safe.
+        """
+        deadline = time.monotonic() + self.timeout
+        while True:
+            connection = _connect(self.path, "rw", self.timeout)
+            try:
+                _require_ours(connection, str(self.path))
+                _make_durable(connection, str(self.path))
+                connection.execute(begin)
+                return connection
+            except BaseException as error:
+                connection.close()
+                if not _is_busy(error) or time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.005)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """SQLite's and the system's errors as ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = _name(error)
+            step = next((words for code, words in _NEXT_STEP.items() if name.startswith(code)), "Check the file")
+            raise LedgerError(
+                f"The ledger '{self.path}' could not be used: {error} ({name}). Nothing was drawn. {step}."
+            ) from error
+        except OSError as error:
+            raise LedgerError(
+                f"The ledger '{self.path}' could not be used: {error.strerror or error}. Nothing was "
+                "drawn or recorded. Choose a path in a writable directory on a local disk."
+            ) from error
+
+
+def _connect(path: Path, mode: str, timeout: float) -> sqlite3.Connection:
+    # Autocommit: transactions are begun and ended in so many words. The connection never leaves the gate,
+    # so the thread check of sqlite3 stays on.
+    return sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=timeout, isolation_level=None)
+
+
+def _make_durable(connection: sqlite3.Connection, path: str) -> None:
+    (journal,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")
+    connection.execute("PRAGMA foreign_keys = ON")
+    (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
+    if journal != "wal" or synchronous != 2:
+        raise LedgerError(
+            f"The disk under '{path}' does not support the journal that keeps spent budget through a "
+            f"power cut (journal {journal}, synchronous {synchronous}). Nothing was drawn or recorded. "
+            "Keep the ledger on a local disk."
+        )
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Add what the file lacks: all of it when it is new. The caller holds the transaction."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version < SCHEMA_VERSION:
+        for statement in statements(SQLITE, since=version):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _require_ours(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a foreign database or a newer ledger before anything in it is touched."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    if application_id != APPLICATION_ID:
+        raise LedgerError(
+            f"'{path}' is not a sfumato ledger: it is empty, cut short, or another program's database. "
+            "Nothing was drawn or recorded. Give the path of a ledger, or one where no file exists to "
+            "start a new ledger."
+        )
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    require_version(version, path)
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a directory may not be searched
+
+
+def _sync(path: Path) -> None:
+    """Flush a file or directory to disk."""
+    if path.is_dir() and os.name == "nt":  # Windows cannot open directories; its file system journals them
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _name(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", None) or type(error).__name__
+
+
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and _name(error).startswith(("SQLITE_BUSY", "SQLITE_PROTOCOL"))

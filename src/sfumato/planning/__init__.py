@@ -1,0 +1,9 @@
+"""Before any data is seen: candidates, their expected errors, the choice, and why.
+
+A plan costs nothing, since nothing here may look at private data: `like=` takes public counts or earlier releases.
+"""
+
+from sfumato.planning.plan import Alternative, Plan
+from sfumato.planning.planner import epsilon_for, plan, smallest_epsilon
+
+__all__ = ["Alternative", "Plan", "epsilon_for", "plan", "smallest_epsilon"]

@@ -1,0 +1,178 @@
+"""A plan: a mechanism chosen for a policy and a workload, its guarantee and its error, all known before any data is
+seen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sfumato.exact import text
+from sfumato.mechanism import Mechanism, singular_value_bound
+from sfumato.policies import Policy
+from sfumato.promise import Guarantee
+from sfumato.workload import Workload
+
+if TYPE_CHECKING:
+    from sfumato.release import Release
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A candidate that was weighed: its expected error, or why it could not be used."""
+
+    name: str
+    options: str
+    error: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Plan:
+    """What will be done, what it promises and how accurate it will be. A plan has seen no data and costs nothing."""
+
+    policy: Policy
+    workload: Workload
+    epsilon: Fraction
+    mechanism: Mechanism
+    expected_error: float
+    alternatives: tuple[Alternative, ...]
+    max_per_entity: int | None = None
+    basis: str = ""
+
+    @cached_property
+    def lower_bound(self) -> float | None:
+        """The least expected error of any matrix mechanism (the singular value bound), where it can be computed."""
+        if self.mechanism.biased:
+            return None  # the bound is for unbiased answers, by mechanisms that do not look at the data
+        share = self.epsilon / (self.max_per_entity or 1)
+        return singular_value_bound(self.policy, self.workload, float(share))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise that a release by this plan will carry."""
+        return Guarantee(
+            policy=self.policy,
+            epsilon=self.epsilon,
+            unit="record" if self.max_per_entity is None else "person",
+            max_per_entity=self.max_per_entity,
+        )
+
+    @property
+    def typical_error(self) -> float:
+        """The half-width within which about 95 % of the workload's answers will lie: 1.96 root mean squared errors."""
+        return 1.96 * math.sqrt(self.expected_error)
+
+    def publish(self, counts: Any = None, **given: Any) -> Release:
+        """Publish private data by this plan: `publish(counts, points=None, ledger=None, label=None, source=None)`.
+
+        Give counts (from `sf.count`, or an integer array in the domain's shape) or raw points. The ledger is charged
+        before any noise is drawn. See `sfumato.publishing.publish`.
+        """
+        from sfumato.publishing import publish  # the one door through which private data enters
+
+        return publish(self, counts, **given)
+
+    def describe(self) -> str:
+        """The plan in plain words, for a terminal."""
+        chosen = [f"Mechanism  {self.mechanism.describe()}"]
+        chosen.append(f"Accuracy   {self.workload.describe()}: {self._accuracy()}")
+        if self.lower_bound:
+            times = self.expected_error / self.lower_bound
+            chosen.append(f"Limit      {times:.3g} times the singular value bound for matrix mechanisms")
+        cells = "cell" if self.policy.domain.size == 1 else "cells"
+        rows = [["", "mechanism", "expected squared error", "against the choice"]]
+        for other in self.alternatives:
+            mark = "→" if other.name == self.mechanism.name else ""
+            name = f"{other.name}, {other.options}" if other.options else other.name
+            if other.error is None:
+                rows.append([mark, name, "—", other.reason])
+            else:
+                versus = "the choice" if mark else _ratio(other.error, self.expected_error)
+                rows.append([mark, name, _short(other.error), versus])
+        return "\n".join(
+            [
+                f"Plan for {' × '.join(map(str, self.policy.domain.shape))} {cells} at ε = {text(self.epsilon)}",
+                "",
+                f"Promise    {self.guarantee}",
+                *chosen,
+                "",
+                *_table(rows),
+            ]
+        )
+
+    def _accuracy(self) -> str:
+        if math.isnan(self.expected_error):
+            return "the error depends on the data and is not known; rehearse it with like=public counts"
+        return (
+            f"expected squared error {_short(self.expected_error)}, so a typical answer is right to "
+            f"±{_short(self.typical_error)} (95 %)" + (f"; {self.basis}" if self.basis else "")
+        )
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan({self.mechanism.name}, epsilon={text(self.epsilon)}, expected_error={_short(self.expected_error)})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, for programs."""
+        return {
+            "mechanism": self.mechanism.spec(),
+            "epsilon": str(self.epsilon),
+            "guarantee": self.guarantee.to_dict(),
+            "promise": str(self.guarantee),
+            "workload": self.workload.spec(),
+            "expected_error": None if math.isnan(self.expected_error) else self.expected_error,
+            "typical_error": None if math.isnan(self.expected_error) else self.typical_error,
+            "basis": self.basis or "exact",
+            "lower_bound": self.lower_bound,
+            "alternatives": [
+                {"name": a.name, "options": a.options, "expected_error": a.error, "reason": a.reason}
+                for a in self.alternatives
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{escape(a.name)} {escape(a.options)}</td>"
+            f"<td style='text-align:right'>{'—' if a.error is None else _short(a.error)}</td>"
+            f"<td>{escape(a.reason) if a.error is None else _ratio(a.error, self.expected_error)}</td></tr>"
+            for a in self.alternatives
+        )
+        return (
+            f"<div><b>Plan</b>: {escape(self.mechanism.describe())}<br>"
+            f"<b>Promise</b>: {escape(str(self.guarantee))}<br>"
+            f"<b>Accuracy</b>: {escape(self.workload.describe())}: {escape(self._accuracy())}"
+            "<table><tr><th>mechanism</th><th>expected squared error</th><th>against the choice</th></tr>"
+            f"{rows}</table></div>"
+        )
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _ratio(error: float, chosen: float) -> str:
+    if error == chosen:
+        return "the same"
+    return f"{error / chosen:,.3g} times the error" if chosen > 0 else "more error"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    numeric = 2
+    return [
+        "  ".join(
+            cell.rjust(w) if i == numeric else cell.ljust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

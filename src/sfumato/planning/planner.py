@@ -1,0 +1,248 @@
+"""Choosing a mechanism by its expected error: from public figures alone, never from the data."""
+
+from __future__ import annotations
+
+import math
+import os
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidInput, SfumatoError, TooLarge
+from sfumato.exact import Number, positive_fraction, positive_int
+from sfumato.mechanism import Mechanism, build, tunings, variants
+from sfumato.noise import DiscreteLaplace
+from sfumato.planning.plan import Alternative, Plan
+from sfumato.planning.rehearsal import public_counts, reference_counts, rehearsed_error
+from sfumato.policies import Policy
+from sfumato.workload import Workload
+
+# Bytes a cell while publishing: counts, noise, the field on its way and the estimates.
+BYTES_PER_CELL = 96
+# A search over widths ends after so many that are this much worse than the best so far.
+RISES, WORSE = 3, 1.3
+
+
+def plan(
+    policy: Policy,
+    workload: Workload,
+    epsilon: Number,
+    *,
+    mechanism: str | None = None,
+    max_per_entity: int | None = None,
+    like: Any = None,
+    records: int | None = None,
+    **options: Any,
+) -> Plan:
+    """The mechanism with the smallest expected squared error on the workload, under the policy at ε.
+
+    With `mechanism` one is forced, and further keywords are its options. With `max_per_entity=m` the promise speaks
+    of a person, each of whose at most m records may change along an edge of the policy, and the noise grows by m;
+    without it, of one record.
+
+    Mechanisms whose error depends on the data are weighed only with `like`: public counts of the same kind, or an
+    earlier release, on which they are rehearsed. Never give private counts there, not even old ones. A shifted family
+    that is forced without a `width` gets the best one for those counts, or for a reference population. `records`, a
+    public guess of how many records there will be, is enough to weigh sorted points, by a model of their error.
+    """
+    budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
+    public = None if like is None else public_counts(like, policy.domain)
+    guess = None if records is None else positive_int(records, "records")
+    tried = list(variants(policy, workload)) if mechanism is None else [(mechanism, options)]
+    guessed = False
+    if mechanism is not None and not options and (settings := tunings(mechanism, policy, workload)):
+        tried = [(mechanism, chosen) for chosen in settings]
+        if public is None and build(mechanism, policy, share, **settings[0]).biased:
+            # A setting has to be chosen, and not by the private data: by a population that nobody lives in.
+            public, guessed = reference_counts(policy.domain), True
+    weighed: list[tuple[float, Mechanism]] = []
+    others: list[Alternative] = []
+    seen: dict[str, list[float]] = {}
+    for name, chosen in tried:
+        if _past_its_best(seen.get(name, [])):
+            continue
+        try:
+            built = build(name, policy, share, **chosen)
+            error = _expected(built, workload, public, guess)
+        except SfumatoError as error_met:
+            if mechanism is not None:
+                raise
+            others.append(Alternative(name, "", None, _first_sentence(error_met).removeprefix(f"mechanism={name!r} ")))
+            continue
+        if math.isnan(error) and mechanism is None:
+            others.append(
+                Alternative(name, "", None, "its error depends on the data: give like=public counts to weigh it")
+            )
+            continue
+        weighed.append((error, built))
+        if built.biased:
+            seen.setdefault(name, []).append(error)
+    if not weighed:
+        reasons = dict.fromkeys(f"{other.name}: {other.reason}" for other in others)
+        raise InvalidInput(f"no mechanism fits this policy and workload: {'; '.join(reasons)}.")
+    best_error, best = min(weighed, key=lambda pair: pair[0])
+    ranked = _best_of_each_name(weighed) + _unusable(others, weighed)
+    return Plan(
+        policy=policy,
+        workload=workload,
+        epsilon=budget,
+        mechanism=best,
+        expected_error=best_error,
+        alternatives=tuple(ranked),
+        max_per_entity=count,
+        basis=_basis(best, like is not None, guessed, best_error),
+    )
+
+
+def _past_its_best(errors: list[float]) -> bool:
+    """Whether wider and wider bins have made it worse three times: beyond the best width the bias only grows."""
+    return len(errors) > RISES and min(errors[-RISES:]) > WORSE * min(errors[:-RISES])
+
+
+def epsilon_for(
+    policy: Policy,
+    workload: Workload,
+    error: float,
+    *,
+    mechanism: str | None = None,
+    max_per_entity: int | None = None,
+    **options: Any,
+) -> float:
+    """The smallest ε, to four digits, at which some plan's expected squared error is at most `error`."""
+    target = float(positive_fraction(error, "error"))
+    _, _, count = _checked(policy, workload, 1, mechanism, max_per_entity, options)
+    found: list[Fraction] = []
+    for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
+        try:
+            terms = _unit_terms(build(name, policy, Fraction(1), **chosen), workload)
+        except SfumatoError:
+            if mechanism is not None:
+                raise
+            continue
+        found.append(_smallest(terms, target))
+    if not found:
+        raise InvalidInput("no mechanism fits this policy and workload.")
+    return float(_round_up(min(found)) * (count or 1))
+
+
+def smallest_epsilon(built: Mechanism, workload: Workload, target: float) -> Fraction:
+    """The smallest ε for one record, to four digits, at which a mechanism's expected error is at most the target."""
+    return _round_up(_smallest(_unit_terms(built, workload), target))
+
+
+def _unit_terms(built: Mechanism, workload: Workload) -> list[tuple[float, Fraction]]:
+    """For every noise its term of the error, and its rate at ε = 1."""
+    if built.model is None or built.biased:
+        raise InvalidInput(f"mechanism={built.name!r}: its error depends on the data, so no ε can be named for it.")
+    terms = built.model.error_terms(workload, built.policy.domain)
+    return [(term, b.noise.rate / built.epsilon) for term, b in zip(terms, built.model.blocks, strict=True)]
+
+
+def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | None, records: int | None) -> float:
+    """From the law of the noise, rehearsed on public counts, or modelled for a number of records; else NaN."""
+    if built.model is not None and not built.biased:
+        return built.model.expected_error(workload, built.policy.domain)
+    if public is not None:
+        return rehearsed_error(built, public, workload)
+    return math.nan if records is None else built.modelled_error(workload, records)
+
+
+def _basis(built: Mechanism, rehearsed: bool, guessed: bool, error: float) -> str:
+    """What an expected error rests on, in words; empty where it is exact or unknown."""
+    if not built.biased or math.isnan(error):
+        return ""
+    if guessed:
+        return "guessed for a reference population of 100,000 records; give like=public counts for your own"
+    return "rehearsed on the counts given as like" if rehearsed else "by a model, for the number of records given"
+
+
+def _smallest(terms: list[tuple[float, Fraction]], target: float) -> Fraction:
+    """The ε at which the error terms meet the target: it falls as ε grows, so halving finds it."""
+
+    def reached(epsilon: Fraction) -> bool:
+        return sum(term * DiscreteLaplace(rate * epsilon).variance for term, rate in terms if term > 0) <= target
+
+    low, high = Fraction(1, 2**20), Fraction(2**20)
+    if not reached(high):
+        raise InvalidInput(f"error={target:g} is out of reach even at epsilon={float(high):g}.")
+    while high / low > Fraction(10001, 10000):
+        middle = Fraction((float(low) * float(high)) ** 0.5)
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def _round_up(value: Fraction) -> Fraction:
+    """Up to four significant digits."""
+    exponent = 0
+    while value * Fraction(10) ** exponent < 1000:
+        exponent += 1
+    while value * Fraction(10) ** exponent >= 10000:
+        exponent -= 1
+    scaled = value * Fraction(10) ** exponent
+    return Fraction(-(-scaled.numerator // scaled.denominator)) / Fraction(10) ** exponent
+
+
+def _checked(
+    policy: Policy,
+    workload: Workload,
+    epsilon: Number,
+    mechanism: str | None,
+    max_per_entity: int | None,
+    options: dict[str, Any],
+) -> tuple[Fraction, Fraction, int | None]:
+    """(ε, ε for one record, m), after everything that can be refused has been."""
+    if not isinstance(policy, Policy):
+        raise InvalidInput(
+            f"policy={type(policy).__name__} is not a policy. Build one, such as sf.within(grid, delta=0.01)."
+        )
+    if not isinstance(workload, Workload):
+        raise InvalidInput(f"workload={type(workload).__name__} is not a workload. Use sf.ranges(), sf.histogram(), …")
+    if options and mechanism is None:
+        raise InvalidInput(f"{', '.join(options)}: options belong to a mechanism; name it with mechanism=….")
+    budget = positive_fraction(epsilon, "epsilon")
+    count = None if max_per_entity is None else positive_int(max_per_entity, "max_per_entity")
+    workload.check(policy.domain)
+    needed, there = policy.domain.size * BYTES_PER_CELL, _memory()
+    if needed > there:
+        raise TooLarge(
+            f"{policy.domain.size:,} cells need about {needed / 2**30:.1f} GiB, this machine has "
+            f"{there / 2**30:.1f}. Use fewer cells."
+        )
+    return budget, budget / (count or 1), count
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 1 << 40  # not told by this system: let the allocator decide
+
+
+def _best_of_each_name(weighed: list[tuple[float, Mechanism]]) -> list[Alternative]:
+    best: dict[str, tuple[float, Mechanism]] = {}
+    for error, built in weighed:
+        if built.name not in best or error < best[built.name][0]:
+            best[built.name] = (error, built)
+    return [
+        Alternative(built.name, built.settings, *_known(error))
+        for error, built in sorted(best.values(), key=lambda pair: pair[0])
+    ]
+
+
+def _known(error: float) -> tuple[float | None, str]:
+    return (None, "its error depends on the data") if math.isnan(error) else (error, "")
+
+
+def _unusable(others: list[Alternative], weighed: list[tuple[float, Mechanism]]) -> list[Alternative]:
+    used = {built.name for _, built in weighed}
+    kept: dict[str, Alternative] = {}
+    for other in others:
+        if other.name not in used:
+            kept.setdefault(other.name, other)
+    return list(kept.values())
+
+
+def _first_sentence(error: Exception) -> str:
+    return str(error).split(". ")[0].removesuffix(".")

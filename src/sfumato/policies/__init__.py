@@ -1,0 +1,34 @@
+"""Which changes to one record must stay hidden: policy graphs over the cells of a domain.
+
+A policy answers with distances, sensitivities and exchange rates, exactly, from the graph as it is built. It sees no
+counts, and nothing is expanded to a list of edges but what the user listed.
+"""
+
+from sfumato.policies.builders import bounded, graph, policy_from_spec, threshold, unbounded
+from sfumato.policies.equivalence import Transformed, transform
+from sfumato.policies.exchange import exchange_rate
+from sfumato.policies.moves import ABSENT, Complete, Explicit, Moves, NoMoves, Stencil
+from sfumato.policies.policy import Policy
+from sfumato.policies.spanner import Spanner
+from sfumato.policies.within import steps_within, within
+
+__all__ = [
+    "ABSENT",
+    "Complete",
+    "Explicit",
+    "Moves",
+    "NoMoves",
+    "Policy",
+    "Spanner",
+    "Stencil",
+    "Transformed",
+    "bounded",
+    "exchange_rate",
+    "graph",
+    "policy_from_spec",
+    "steps_within",
+    "threshold",
+    "transform",
+    "unbounded",
+    "within",
+]

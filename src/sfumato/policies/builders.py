@@ -1,0 +1,161 @@
+"""The policies people name: replace-one, add/remove, Blowfish thresholds, any graph; and each from its description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Domain, Labels, domain_from_spec
+from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.exact import positive_int
+from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
+from sfumato.policies.policy import Policy
+from sfumato.policies.within import half_box, ordered, within
+
+
+def bounded(domain: Domain) -> Policy:
+    """Replace-one (bounded differential privacy): any record may become any other; the number of records is public."""
+    words = "one record is replaced by any other record (replace-one); the number of records is public"
+    return Policy(domain=domain, moves=Complete(), absent=None, name="bounded", words=words)
+
+
+def unbounded(domain: Domain) -> Policy:
+    """Add/remove (unbounded differential privacy): any record may be there or not."""
+    absent = np.ones(domain.shape, dtype=bool)
+    words = "one record is added or removed, wherever it lies (add/remove)"
+    return Policy(domain=domain, moves=NoMoves(), absent=absent, name="unbounded", words=words)
+
+
+def threshold(domain: Domain, theta: int) -> Policy:
+    """Blowfish G^θ: cells whose indices differ by at most θ in L1 are neighbours; the number of records is public."""
+    theta = positive_int(theta, "theta")
+    ordered(domain, "threshold")
+    reach = [min(theta, n - 1) for n in domain.shape]
+    offsets = half_box(reach)
+    offsets = offsets[np.abs(offsets).sum(axis=1) <= theta]
+    unit = "cell" if theta == 1 else "cells"
+    words = f"one record moves by at most {theta} {unit} (counted along the axes); the number of records is public"
+    return Policy(
+        domain=domain, moves=Stencil(offsets), absent=None, name="threshold", arguments={"theta": theta}, words=words
+    )
+
+
+def graph(domain: Domain, edges: Any, *, publish_component_totals: bool = False) -> Policy:
+    """Any policy: a list of pairs of cells, ABSENT standing for ⊥; also a networkx graph or a SciPy sparse adjacency
+    matrix.
+
+    Cells are numbers in C order, index tuples, or labels where the domain is `Categories` of strings. In an integer
+    array ⊥ is -1; an adjacency matrix has one row a cell, and one more at the end where there is a ⊥. A graph that is
+    not connected would publish the total of each of its parts exactly: it is refused unless
+    `publish_component_totals=True` asks for that.
+    """
+    pairs = _pairs(domain, edges)
+    if len(pairs) == 0:
+        raise InvalidInput("edges is empty: a policy without edges hides nothing.")
+    low, high = pairs.min(axis=1), pairs.max(axis=1)
+    if (low == high).any():
+        raise InvalidInput(f"edges joins the vertex {int(low[low == high][0])} to itself. Leave self-loops out.")
+    if (low < ABSENT).any() or (high >= domain.size).any():
+        wrong = int(low.min()) if low.min() < ABSENT else int(high.max())
+        raise InvalidInput(f"edges names the vertex {wrong}, but the cells are numbered 0 to {domain.size - 1}.")
+    absent = None
+    if (low == ABSENT).any():
+        absent = np.zeros(domain.size, dtype=bool)
+        absent[high[low == ABSENT]] = True
+        absent = absent.reshape(domain.shape)
+    inner = np.unique(np.stack([low, high], axis=-1)[low != ABSENT], axis=0)
+    appear = [] if absent is None else np.flatnonzero(absent).tolist()
+    words = f"one record changes along one of {len(inner)} listed edges"
+    words += f" or appears or vanishes in one of {len(appear)} cells" if appear else "; the number of records is public"
+    policy = Policy(
+        domain=domain,
+        moves=Explicit(inner) if len(inner) else NoMoves(),
+        absent=absent,
+        name="graph",
+        arguments={
+            "edges": inner.tolist() + [[cell, -1] for cell in appear],
+            "publish_component_totals": bool(publish_component_totals),
+        },
+        words=words,
+    )
+    if not policy.connected and not publish_component_totals:
+        label, public = policy.components
+        raise InvalidInput(
+            f"edges leaves the {domain.size} cells in {len(np.unique(label))} parts that no path joins; the exact "
+            f"number of records in {int(public[np.unique(label)].sum())} of them would be published. "
+            "Add edges, or ask for it with publish_component_totals=True."
+        )
+    return policy
+
+
+def policy_from_spec(spec: dict[str, Any]) -> Policy:
+    """The policy that `Policy.spec()` described. Only the names below are known; nothing is imported."""
+    try:
+        arguments = {k: v for k, v in spec.items() if k not in ("name", "domain")}
+        domain = domain_from_spec(spec["domain"])
+        name = spec["name"]
+        if name in ("bounded", "unbounded") and not arguments:
+            return bounded(domain) if name == "bounded" else unbounded(domain)
+        if name == "threshold":
+            return threshold(domain, **arguments)
+        if name == "within":
+            return within(domain, **arguments)
+        if name == "graph":
+            edges = np.asarray(arguments.pop("edges"), dtype=np.int64).reshape(-1, 2)
+            return graph(domain, edges, **arguments)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FileFormatError("the description of the policy is damaged.") from error
+    raise FileFormatError(f"the policy {name!r} is not known to this version of sfumato.")
+
+
+def _pairs(domain: Domain, edges: Any) -> NDArray[np.int64]:
+    if hasattr(edges, "tocoo"):
+        return _from_sparse(domain, edges)
+    if hasattr(edges, "edges") and callable(edges.edges):
+        edges = list(edges.edges())
+    if isinstance(edges, np.ndarray):
+        if edges.ndim != 2 or edges.shape[1] != 2 or not np.issubdtype(edges.dtype, np.integer):
+            raise InvalidInput("edges as an array needs whole numbers in two columns, -1 for ABSENT.")
+        return edges.astype(np.int64)
+    if not isinstance(edges, Iterable):
+        raise InvalidInput("edges must be pairs of cells, a networkx graph, or a SciPy sparse adjacency matrix.")
+    found = []
+    for edge in edges:
+        ends = tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else ()
+        if len(ends) != 2:
+            raise InvalidInput("edges must be pairs of cells: one entry does not have two ends.")
+        found.append([_cell(domain, end) for end in ends])
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _from_sparse(domain: Domain, matrix: Any) -> NDArray[np.int64]:
+    entries = matrix.tocoo()
+    if entries.shape not in ((domain.size,) * 2, (domain.size + 1,) * 2):
+        raise InvalidInput(
+            f"edges as an adjacency matrix has shape {entries.shape}; a domain of {domain.size} cells needs "
+            f"{domain.size} rows and columns, or one more for ⊥."
+        )
+    there = entries.data != 0
+    pairs = np.stack([entries.row[there], entries.col[there]], axis=-1).astype(np.int64)
+    return np.where(pairs == domain.size, ABSENT, pairs)
+
+
+def _cell(domain: Domain, end: Any) -> int:
+    if isinstance(end, _Absent):
+        return ABSENT
+    axis = domain.axes[0]
+    if isinstance(end, str) and domain.ndim == 1 and isinstance(axis, Labels):
+        if end not in axis.labels:
+            raise InvalidInput(f"edges names {end!r}, which is not a label of the domain.")
+        return axis.labels.index(end)
+    if isinstance(end, tuple):
+        return int(domain.ravel(end))
+    if isinstance(end, (bool, np.bool_)) or not isinstance(end, (int, np.integer)) or not 0 <= end < domain.size:
+        raise InvalidInput(
+            f"edges names {end!r}, which is not a cell: give numbers from 0 to {domain.size - 1}, index tuples, "
+            "labels or sf.ABSENT."
+        )
+    return int(end)

@@ -1,0 +1,87 @@
+"""What a release under one policy costs an account that is kept under another."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.errors import PolicyMismatch
+from sfumato.policies.distance import _search, _to_absent, steps
+from sfumato.policies.moves import Complete, Explicit, NoMoves, Stencil
+
+if TYPE_CHECKING:
+    from sfumato.policies.policy import Policy
+
+
+def exchange_rate(account: Policy, release: Policy) -> int:
+    """The largest distance in the release's graph between the ends of an edge of the account's policy.
+
+    A release that is ε-private under its own policy hides a change along a path of k of its edges at k·ε. An account
+    promises something about each of *its* edges, and so pays ε times the longest such path: 1 where the release's
+    policy contains the account's, `n - 1` for a line under replace-one. Where an edge of the account has no path at
+    all (a record appears, and the release's policy does not hide that) there is no such price. Paths through ⊥ are
+    not always looked for on large domains; the rate is then too high, never too low.
+    """
+    if account == release:
+        return 1
+    moves = account.moves
+    universal = isinstance(moves, (Complete, NoMoves)) and (account.absent is None or bool(account.absent.all()))
+    if account.domain != release.domain and not universal:
+        raise PolicyMismatch(
+            f"the account's policy ({account.describe()}) lives on the cells of {account.domain!r}, the release on "
+            f"{release.domain!r}: their edges cannot be compared. Use the account's domain, or another account."
+        )
+    largest = 0.0
+    if account.absent is not None:
+        everywhere = bool(account.absent.all())
+        largest = release.eccentricity if everywhere else _masked(account, release)
+    if account.moves_exist or isinstance(moves, Complete):  # replace-one says the same on one cell as on many
+        largest = max(largest, _moved(account, release))
+    if math.isinf(largest):
+        raise PolicyMismatch(
+            f"the account promises to hide that {account.describe()}; a release that hides only that "
+            f"{release.describe()} says nothing about some of these changes, at any price. "
+            "Nothing was drawn or recorded."
+        )
+    return max(int(largest), 1)
+
+
+def _masked(account: Policy, release: Policy) -> float:
+    cells = np.flatnonzero(account.absent)  # type: ignore[arg-type]
+    if isinstance(release.moves, Explicit):
+        return float(_search(release, [-1])[0, cells].max())
+    return float(_to_absent(release, cells).max())
+
+
+def _moved(account: Policy, release: Policy) -> float:
+    if isinstance(account.moves, Complete):
+        return release.diameter
+    if isinstance(release.moves, Complete):
+        return 1
+    if isinstance(account.moves, Stencil) and isinstance(release.moves, Stencil):
+        offsets = np.unique(np.abs(account.moves.offsets), axis=0)
+        direct = max(steps(release.moves, offset) for offset in _longest(offsets))
+        return min(direct, release.diameter)
+    if isinstance(release.moves, NoMoves):
+        return 2 * release.eccentricity
+    pairs = account.moves.edges(account.domain.shape)
+    if isinstance(release.moves, Stencil):
+        return max(release.distance(int(u), int(v)) for u, v in pairs)
+    sources, inverse = np.unique(pairs[:, 0], return_inverse=True)
+    largest = 0.0
+    for start in range(0, len(sources), 512):
+        table = _search(release, [int(s) for s in sources[start : start + 512]])
+        chosen = (inverse >= start) & (inverse < start + 512)
+        largest = max(largest, float(table[inverse[chosen] - start, pairs[chosen, 1]].max()))
+    return largest
+
+
+def _longest(offsets: np.ndarray) -> list[np.ndarray]:
+    """The offsets that no other one exceeds along every axis: the others are reached no later."""
+    kept: list[np.ndarray] = []
+    for offset in offsets[np.argsort(-offsets.sum(axis=1), kind="stable")]:
+        if not any((other >= offset).all() for other in kept):
+            kept.append(offset)
+    return kept

@@ -1,0 +1,172 @@
+"""A policy: a graph over the cells of a domain and ⊥. Everything that privacy means here follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Domain
+from sfumato.errors import InvalidInput
+from sfumato.linear import Operator
+from sfumato.policies import distance as _distance
+from sfumato.policies import sensitivity as _sensitivity
+from sfumato.policies.moves import ABSENT, Complete, Explicit, Moves, NoMoves, Stencil
+
+if TYPE_CHECKING:
+    from sfumato.policies.spanner import Spanner
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Policy:
+    """Which changes to one record must stay hidden.
+
+    Two datasets are neighbours when one record changes along one edge: from a cell to a neighbouring cell (`moves`),
+    or between a cell and ⊥ (`absent`, a mask over the cells), that is by appearing or vanishing. A mechanism is
+    ε-private under the policy when the probabilities of every set of outputs differ by at most a factor e^ε between
+    neighbours; a change along a path of k edges is then hidden at k·ε. Built by `bounded`, `unbounded`, `within`,
+    `threshold` and `graph`.
+    """
+
+    domain: Domain
+    moves: Moves
+    absent: NDArray[np.bool_] | None
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    words: str = ""
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{k}={v!r}" for k, v in self.arguments.items() if k not in ("edges",) and v is not None)
+        return f"{self.name}({self.domain!r}{', ' if given else ''}{given})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.fingerprint == other.fingerprint if isinstance(other, Policy) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def spec(self) -> dict[str, Any]:
+        """The policy as plain data, from which `policy_from_spec` builds it again."""
+        return {"name": self.name, "domain": self.domain.spec(), **self.arguments}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of the specification: equal for equal policies, and only for those."""
+        canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def describe(self) -> str:
+        """The neighbour relation in plain words."""
+        return self.words
+
+    @cached_property
+    def total_is_public(self) -> bool:
+        """Whether no record can appear or vanish, so that the number of records is not hidden at all."""
+        return self.absent is None
+
+    @property
+    def allows_dropping(self) -> bool:
+        """Whether points outside the bounds may be dropped: only where leaving the domain is a change that the policy
+        hides.
+        """
+        if self.absent is None:
+            return False
+        return bool(self.absent.all()) or self.arguments.get("sources") == "boundary"
+
+    @property
+    def structured(self) -> bool:
+        """Whether the moves follow a rule on the grid, rather than a list."""
+        return not isinstance(self.moves, Explicit) and self.connected
+
+    @property
+    def moves_exist(self) -> bool:
+        """Whether any edge joins two cells."""
+        return not isinstance(self.moves, NoMoves) and self.domain.size > 1
+
+    def edges(self) -> NDArray[np.int64]:
+        """Every edge as a pair of cell numbers (C order), ⊥ written as ABSENT = -1. For small domains."""
+        pairs = self.moves.edges(self.domain.shape)
+        if self.absent is None:
+            return pairs
+        appear = np.flatnonzero(self.absent)
+        return np.concatenate([pairs, np.stack([appear, np.full_like(appear, ABSENT)], axis=-1)])
+
+    @cached_property
+    def components(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """(label of every cell, whether the total of that component is public): what no path can hide."""
+        if isinstance(self.moves, (Complete, Stencil)):
+            return np.zeros(self.domain.size, dtype=np.int64), np.array([self.absent is None])
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import connected_components  # slow to import, and only explicit graphs need it
+
+        size = self.domain.size
+        pairs = self.edges()
+        head = np.where(pairs[:, 1] == ABSENT, size, pairs[:, 1])
+        graph = csr_matrix((np.ones(len(pairs), dtype=np.int8), (pairs[:, 0], head)), shape=(size + 1, size + 1))
+        _, label = connected_components(graph, directed=False)
+        public = np.ones(label.max() + 1, dtype=bool)
+        public[label[size]] = False
+        return label[:size].astype(np.int64), public
+
+    @cached_property
+    def connected(self) -> bool:
+        """Whether every cell can be reached from every other one."""
+        if isinstance(self.moves, (Complete, Stencil)):
+            return True
+        return len(np.unique(self.components[0])) == 1
+
+    def sensitivity(self, strategy: Operator | Any) -> int | float:
+        """The largest L1 distance between strategy·x and strategy·x' over all neighbours x, x': exact, from what is
+        built.
+
+        `strategy` is an operator or a (sparse) matrix with one column a cell.
+        """
+        return _sensitivity.sensitivity(self, strategy)
+
+    def distance(self, u: Any, v: Any) -> float:
+        """The length of the shortest path between two cells (numbers or index tuples, or ABSENT); infinite where none
+        is.
+
+        What a release at ε says about a change along that path is bounded by distance × ε.
+        """
+        return _distance.distance(self, self._vertex(u, "u"), self._vertex(v, "v"))
+
+    @cached_property
+    def diameter(self) -> float:
+        """The largest distance between two cells: times ε, the guarantee under replace-one differential privacy
+        (Lemma 1).
+
+        Exact without ⊥ and on small domains; elsewhere paths through ⊥ may be shorter and this is an upper bound.
+        """
+        return _distance.diameter(self)
+
+    @cached_property
+    def eccentricity(self) -> float:
+        """The largest distance from a cell to ⊥: times ε, the guarantee under add/remove differential privacy (Lemma
+        1).
+
+        Infinite where records cannot appear: presence is then not hidden. With very many cells an upper bound.
+        """
+        return _distance.eccentricity(self)
+
+    def spanner(self, *, side: int | None = None) -> Spanner:
+        """A sparser graph on the same cells with its exact stretch: run at ε/stretch on it to promise ε here."""
+        from sfumato.policies.spanner import span  # a door: spanners look at policies, not the other way round
+
+        return span(self, side=side)
+
+    def _vertex(self, vertex: Any, name: str) -> int:
+        if vertex is ABSENT:
+            return ABSENT
+        if isinstance(vertex, tuple):
+            vertex = int(self.domain.ravel(vertex))
+        if isinstance(vertex, (bool, np.bool_)) or not isinstance(vertex, (int, np.integer)):
+            raise InvalidInput(f"{name}={vertex!r} is not a cell: give its number, its index tuple, or sf.ABSENT.")
+        if not 0 <= vertex < self.domain.size:
+            raise InvalidInput(f"{name}={vertex!r} is not a cell of this domain, which has {self.domain.size} cells.")
+        return int(vertex)

@@ -1,0 +1,201 @@
+"""The δ-neighbourhood: one record moves by less than δ, or appears within δ of a source.
+
+Two cells are neighbours when some points of theirs are closer than δ. In the offsets (a, b) of cells of size h_x × h_y
+that is `‖(h_x·max(|a|-1, 0), h_y·max(|b|-1, 0))‖ < δ`, so even a tiny δ joins cells that touch at a corner. On the
+globe the same offset is shorter near a pole, and no rule on offsets fits every row: there an offset is an edge when it
+is one in *some* rows (`sphere.staircase`). More is hidden in the other rows than was asked for, nowhere less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Domain
+from sfumato.errors import InvalidInput, TooLarge
+from sfumato.exact import Number, positive_fraction
+from sfumato.policies import sphere
+from sfumato.policies.moves import Stencil
+from sfumato.policies.policy import Policy
+from sfumato.policies.sources import ALLOWED, Sources, boundary
+
+# `within` promises to hide moves up to δ(1 - 10⁻⁹). Half of that margin pays for the rounding of cell edges, the
+# other half keeps a distance of exactly δ out of the stencil however it was rounded.
+MARGIN = 1e-9
+
+# Moves are told apart by their offset in cells; beyond this many nobody gains from it.
+LARGEST_STENCIL = 10_000_000
+
+_NORMS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "euclidean": lambda gaps: np.sqrt((gaps**2).sum(axis=-1)),
+    "manhattan": lambda gaps: gaps.sum(axis=-1),
+    "chebyshev": lambda gaps: gaps.max(axis=-1),
+}
+METRICS = (*_NORMS, "great-circle")
+
+
+def within(domain: Domain, delta: Number, *, sources: Any = None, metric: str = "euclidean") -> Policy:
+    """δ-neighbourhood: one record moves by less than δ, or appears or vanishes within δ of a source.
+
+    `metric` is "euclidean", "manhattan" or "chebyshev", with δ in the units of the axes, or "great-circle", with δ in
+    metres on a grid of degrees, longitude first; its promise is about places inside the bounds. `sources` is None (the
+    number of records is public), "boundary", a list of points, a list of lines, each a list of points such as
+    `[[(0, 0), (1, 2)], [(3, 3), (4, 3), (4, 4)]]` (on a line `[[(2,), (5,)]]` is the interval from 2 to 5), or one or
+    more geometries with `__geo_interface__`: Point, MultiPoint, LineString or MultiLineString. Cells nearer than δ to a
+    source are joined to ⊥. The promise is for moves up to δ(1 - 10⁻⁹).
+    """
+    ordered(domain, "within")
+    exact = positive_fraction(delta, "delta")
+    if metric not in METRICS:
+        raise InvalidInput(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}.")
+    if metric == "great-circle":
+        sphere.refuse_unless_degrees(domain)
+    widest = _widest(domain, metric)
+    if exact > positive_fraction(widest, "bounds"):  # both as the decimals that print them
+        raise InvalidInput(
+            f"delta={delta!r} exceeds the largest distance in the domain, {widest:.6g}{_unit(metric)}: every move is "
+            "hidden, which is sf.bounded(domain). Use that, or a smaller delta."
+        )
+    limit = _limit(domain, exact, metric)
+    if metric == "great-circle":
+        sphere.refuse_meeting_ends(domain, delta, limit)
+    else:
+        _refuse_far_origin(domain, delta, float(exact))
+    arguments: dict[str, Any] = {"delta": str(exact), "metric": metric}
+    size = length(exact, metric)
+    where = "great-circle, inside the bounds" if metric == "great-circle" else metric
+    words = f"one record moves by less than {size} ({where})"
+    absent = None
+    if sources is None:
+        words += "; the number of records is public"
+    elif isinstance(sources, str):
+        if sources != "boundary":
+            raise InvalidInput(f"sources={sources!r} must be {ALLOWED}.")
+        absent = boundary(domain, limit, metric)
+        arguments["sources"] = "boundary"
+        words += f", or appears or vanishes within {size} of the boundary"
+    else:
+        places = Sources.of(domain, sources)
+        absent = places.near(domain, limit, metric)
+        arguments["sources"] = places.spec()
+        words += f", or appears or vanishes within {size} of {places.words()}"
+    stencil = Stencil(_offsets(domain, limit, metric))
+    return Policy(domain=domain, moves=stencil, absent=absent, name="within", arguments=arguments, words=words)
+
+
+def steps_within(policy: Policy, multiple: int) -> int | None:
+    """The most steps of a `within` policy that a move of less than multiple × δ may take; None where none is so long.
+
+    A straight path is cut into as many moves shorter than δ, so there are at most `multiple`; fewer where cells are
+    coarse. Great circles may leave the bounds between two places inside them: there, and in up to two dimensions, the
+    steps of the longest displacements are counted instead, by the farthest that one can be after each step.
+    """
+    domain, metric = policy.domain, str(policy.arguments["metric"])
+    radius = multiple * Fraction(policy.arguments["delta"])
+    if radius > positive_fraction(_widest(domain, metric), "bounds"):
+        return None
+    if domain.ndim > 2:
+        return int(min(multiple, policy.diameter))
+    aim, stair = (_staircase(domain, _limit(domain, r, metric), metric) for r in (radius, radius / multiple))
+    far = np.full(len(aim), -1)
+    far[0], count = 0, 0
+    while (far < aim).any():
+        farther = np.full(len(aim), -1)
+        for a, b in enumerate(stair[: len(aim)]):
+            before = far[: len(far) - a]
+            np.maximum(farther[a:], np.where(before >= 0, before + b, -1), out=farther[a:])
+        far, count = farther, count + 1
+    return int(min(max(count, 1), policy.diameter))
+
+
+def length(distance: Fraction, metric: str) -> str:
+    """A distance with all its digits (rounded up it would promise more than is hidden) and its unit."""
+    return repr(float(distance)).removesuffix(".0") + _unit(metric)
+
+
+def half_box(reach: list[int]) -> NDArray[np.int64]:
+    """All offsets of a box whose first non-zero entry is positive."""
+    count = math.prod(2 * r + 1 for r in reach)
+    if count > LARGEST_STENCIL:
+        raise TooLarge(
+            f"this policy has moves of {count:,} kinds, more than can be told apart one by one (at most "
+            f"{LARGEST_STENCIL:,}). Use a smaller reach, fewer cells, or sf.bounded(domain)."
+        )
+    axes = np.meshgrid(*[np.arange(-r, r + 1) for r in reach], indexing="ij")
+    offsets = np.stack([a.ravel() for a in axes], axis=-1).astype(np.int64)
+    return offsets[len(offsets) // 2 + 1 :]
+
+
+def ordered(domain: Domain, name: str) -> None:
+    """Refuse a domain without distances."""
+    if not domain.is_spatial:
+        raise InvalidInput(
+            f"{name} needs a domain whose axes are all intervals; labels have no distance. Use sf.graph."
+        )
+
+
+def _unit(metric: str) -> str:
+    return " m" if metric == "great-circle" else ""
+
+
+def _widest(domain: Domain, metric: str) -> float:
+    """The largest distance between two points of the domain."""
+    if metric == "great-circle":
+        return sphere.widest(domain)
+    return float(_NORMS[metric](np.array([axis.high - axis.low for axis in domain.intervals])))
+
+
+def _limit(domain: Domain, radius: Fraction, metric: str) -> float:
+    """The distance below which cells are joined. On the globe nothing lies at exactly δ: there rounding adds edges."""
+    if metric == "great-circle":
+        return float(radius) * (1 - MARGIN) + sphere.rounding(domain)
+    return float(radius) * (1 - MARGIN / 2)
+
+
+def _refuse_far_origin(domain: Domain, delta: Number, radius: float) -> None:
+    # An edge lies within 2·ulp(side) + ulp(bound)/2 of its ideal place (four roundings); a gap has two edges an axis.
+    seam = sum(math.ulp(max(-a.low, a.low, -a.high, a.high)) + 4 * math.ulp(a.high - a.low) for a in domain.intervals)
+    if seam > MARGIN / 2 * radius:
+        raise InvalidInput(
+            f"delta={delta!r} is too small for coordinates of this size: cell edges are only known to {seam:.1e} "
+            f"in double precision. Use at least {2 * seam / MARGIN:.1e}, or a nearer origin."
+        )
+
+
+def _offsets(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
+    """The offsets of all edges."""
+    if metric == "great-circle":
+        stair = sphere.staircase(domain, limit)
+        offsets = half_box([int(stair[0]), len(stair) - 1])
+        return offsets[np.abs(offsets[:, 0]) <= stair[np.abs(offsets[:, 1])]]
+    widths = _widths(domain)
+    offsets = half_box(_reach(domain, limit))
+    return offsets[_NORMS[metric](widths * np.maximum(np.abs(offsets) - 1, 0)) < limit]
+
+
+def _staircase(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
+    """The longest offset along the first axis for every offset along the second, where there is one."""
+    if metric == "great-circle":
+        return sphere.staircase(domain, limit)
+    widths, reach = _widths(domain), [*_reach(domain, limit), 0][:2]
+    gaps = np.zeros((reach[0] + 1, domain.ndim))
+    gaps[:, 0] = widths[0] * np.maximum(np.arange(reach[0] + 1) - 1, 0)
+    found = []
+    for b in range(reach[1] + 1):
+        gaps[:, 1:] = widths[1:] * max(b - 1, 0)
+        found.append(int((_NORMS[metric](gaps) < limit).sum()) - 1)
+    stair = np.array(found)
+    return stair[stair >= 0]
+
+
+def _widths(domain: Domain) -> NDArray[np.float64]:
+    return np.array([float(axis.width) for axis in domain.intervals])
+
+
+def _reach(domain: Domain, limit: float) -> list[int]:
+    return [min(int(limit // w) + 2, n - 1) for w, n in zip(_widths(domain), domain.shape, strict=True)]

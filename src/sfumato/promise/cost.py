@@ -1,0 +1,84 @@
+"""What a release costs an account that was opened under another policy or another unit.
+
+The promise of an account: over all releases charged to it, two datasets that are neighbours *in the
+account's sense* are told apart by at most its total ε. A release was made for neighbours in its own
+sense, so its ε is multiplied by the number of the release's steps that one step of the account may take.
+Whatever cannot be bounded is refused.
+
+Write G for the account's policy, H for the release's, r for `exchange_rate(G, H)`: an edge of G is a path
+of at most r edges of H. Write m for the account's `max_per_entity`, and k for the release's: how many
+records of one person it counted at most, chosen by randomness that does not look at their content (None:
+every record was counted).
+
+**Account of unit record**: one record of the data moves along an edge of G.
+
+1. k is None: the counts change along an edge of G, which is r steps of the release. Cost r.
+2. k given, G has no edge to ⊥: nobody's number of records changes, so the choice can be taken to pick the
+   same ones in both datasets. At most one record counted moves along an edge of G. A release for a person
+   covers the move of one of her records too. Cost r.
+3. k given, G has an edge to ⊥: when a record goes that was counted, another record *of the same person*,
+   anywhere, may be counted in its place. The counts then change by a move between two cells that need not
+   be an edge: it takes at most `H.diameter` steps. Cost max(r, diameter); refused where the diameter is
+   infinite.
+
+**Account of unit person, m**: one person's records change, and nobody else's. Either each of them, however many,
+moves along an edge of G between cells or stays; or all come, or all go, each along an edge to ⊥; or the person has at
+most m records, those that come and those that go included, and each moves along any edge.
+
+4. k is None: a person may have any number of records in the counts. Refused.
+5. k given, and G has no edge to ⊥ or k ≥ m: the same records are chosen in both datasets (in the third
+   kind of change none is left out, since the person has at most m ≤ k). At most k counted records move,
+   each along an edge of G. Done in r rounds, each a step of H for every record, this costs a release of
+   unit person r, and one of unit record r·k.
+6. k < m and G has an edge to ⊥: one of m records going may bring another into the count, as in 3, for up
+   to k records at once. Refused.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sfumato.errors import InvalidInput, PolicyMismatch
+from sfumato.policies import Policy, exchange_rate
+from sfumato.promise.unit import Unit
+
+
+def cost_rate(account_policy: Policy, account_unit: Unit, release_policy: Policy, release_unit: Unit) -> int:
+    """How many times its own ε a release costs the account; the argument is above.
+
+    Raises PolicyMismatch where the policies cannot be exchanged, InvalidInput where the units cannot.
+    """
+    rate = 1
+    if account_policy.fingerprint != release_policy.fingerprint:
+        rate = exchange_rate(account_policy, release_policy)
+    counted = release_unit.max_per_entity
+    if account_unit.name == "record":
+        if counted is None or account_policy.total_is_public:
+            return rate
+        return max(rate, _finite_diameter(release_policy))
+    if counted is None:
+        raise InvalidInput(
+            "unit='record' without max_per_entity does not fit this account, whose unit is "
+            f"{account_unit}: one person may have any number of the records counted. Nothing was drawn "
+            f"or recorded. Count with entity=… and max_per_entity={account_unit.max_per_entity}."
+        )
+    most = account_unit.max_per_entity or 0
+    if counted < most and not account_policy.total_is_public:
+        raise InvalidInput(
+            f"max_per_entity={counted} does not fit this account, whose unit is {account_unit} and whose "
+            "policy lets records come and go: a record that goes may bring another of the same person "
+            f"into the count. Nothing was drawn or recorded. Use max_per_entity={most} or more."
+        )
+    return rate if release_unit.name == "person" else rate * counted
+
+
+def _finite_diameter(policy: Policy) -> int:
+    if math.isinf(policy.diameter):
+        raise PolicyMismatch(
+            "A release that counts at most so many records of each person does not fit this account, "
+            "whose unit is the record and whose policy lets records come and go: another record of the "
+            "same person may take the place of one that goes, and the release's policy puts no bound on "
+            "that move. Nothing was drawn or recorded. Use a connected policy, or an account of unit "
+            "'person'."
+        )
+    return int(policy.diameter)

@@ -1,0 +1,242 @@
+"""A guarantee in plain words, for someone who is not a privacy expert. Every figure is rounded to the safe side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sfumato.exact import text
+from sfumato.policies import Policy, steps_within
+from sfumato.policies.within import length
+from sfumato.promise.budget import Epsilon
+from sfumato.promise.unit import unit_of
+
+if TYPE_CHECKING:
+    from sfumato.promise.guarantee import Guarantee
+
+_SEEDED = (
+    "NOT PRIVATE: made with seeded randomness, for tests and papers. Whoever knows or guesses the seed "
+    "can take the noise away. Do not publish it."
+)
+
+
+def one_line(guarantee: Guarantee) -> str:
+    """The promise on one line."""
+    unit = unit_of(guarantee.unit, guarantee.max_per_entity)
+    policy = guarantee.policy
+    promise = f"ε = {guarantee.epsilon} per {unit}"
+    if guarantee.window is not None:
+        promise += f", of ε = {guarantee.window_epsilon} for every window of {guarantee.window}"
+    promise += f"; policy '{policy.name}': {policy.describe()}"
+    return promise if guarantee.private else f"NOT PRIVATE (seeded randomness). Would be: {promise}"
+
+
+def describe(guarantee: Guarantee) -> str:
+    """The promise and its limits, a paragraph each."""
+    parts = [
+        _promise(guarantee),
+        _steps(guarantee),
+        *_over_time(guarantee),
+        _unit(guarantee),
+        _standard(guarantee),
+        _limits(guarantee),
+    ]
+    if not guarantee.private:
+        parts = [_SEEDED, "With unpredictable randomness the promise would be:", *parts, _SEEDED]
+    return "\n\n".join(parts)
+
+
+def odds(epsilon: Fraction) -> str:
+    """By how much the odds may change at ε, rounded up: 'a factor 2.72'."""
+    factor = math.exp(epsilon) if epsilon < 14 else math.inf
+    if factor < 1000:
+        return f"a factor {math.ceil(factor * 100) / 100:g}"
+    if factor < 1_000_000:
+        return f"a factor {math.ceil(factor):,}"
+    return "a factor of a million or more: practically not hidden"
+
+
+def _promise(guarantee: Guarantee) -> str:
+    policy = guarantee.policy
+    differ = "that differ by one such step"
+    if guarantee.unit == "person":
+        differ = "in which each counted record of one person differs by at most one such step"
+    return (
+        f"Neighbours ('{policy.name}'): {policy.describe()}.\n"
+        f"Promise (ε = {guarantee.epsilon}): whatever else somebody knows, seeing this release changes the odds they "
+        f"give to two datasets {differ} by at most {odds(guarantee.epsilon)}."
+    )
+
+
+def _steps(guarantee: Guarantee) -> str:
+    """How the promise fades with the length of a change: in the user's own units where the policy is about distance."""
+    policy = guarantee.policy
+    if policy.name == "within":
+        lines = ["A longer move is a path of such steps, and is hidden less the longer it is:"]
+        lines += [_fading(guarantee, name, steps) for name, steps in _distances(policy)]
+    else:
+        lines = ["A longer change is a path of such steps, and is hidden less the longer it is:"]
+        counts = [steps for steps in (1, 2, 10) if steps <= max(policy.diameter, 1)]
+        lines += [_fading(guarantee, f"{steps:>2} {'step' if steps == 1 else 'steps'}", steps) for steps in counts]
+    if math.isinf(policy.diameter):
+        lines.append("  Some cells are joined by no path: a change between them is not hidden.")
+    else:
+        lines.append(f"  No two cells are more than {_count(policy.diameter, 'step')} apart.")
+    return "\n".join(lines)
+
+
+def _fading(guarantee: Guarantee, name: str, steps: int) -> str:
+    epsilon = guarantee.at(steps)
+    return f"  {name}: ε = {epsilon}, odds change by at most {odds(epsilon)}"
+
+
+def _distances(policy: Policy) -> Iterator[tuple[str, int]]:
+    """The lengths δ, 2δ and 10δ that fit into the domain, each with the most steps that a move below it takes."""
+    delta, metric = Fraction(policy.arguments["delta"]), policy.arguments["metric"]
+    for multiple in (1, 2, 10):
+        steps = steps_within(policy, multiple)
+        if steps is not None:
+            yield f"a move of less than {length(multiple * delta, metric)}", steps
+
+
+def _over_time(guarantee: Guarantee) -> Iterator[str]:
+    """The promise of the stream that a release belongs to, and how it fades with the length of a stay (Theorem 2)."""
+    window, epsilon, policy = guarantee.window, guarantee.window_epsilon, guarantee.policy
+    if window is None or epsilon is None:
+        return
+    if guarantee.unit == "person":
+        change = "A change of one person's counted records"
+        each = f"for each of the at most {_count(guarantee.max_per_entity or 1, 'record')} counted at a time"
+    else:
+        change, each = "A change of at most one record at a time", "each time"
+    lines = [
+        f"Over time (windows of {window}, ε = {epsilon}): this release is one of a stream, and what is said here "
+        f"covers all releases of that stream together, however many there will be. {change} that is confined to "
+        f"{window.span()}, and is at most one step of the policy ('{policy.name}') {each}, is hidden at ε = {epsilon}. "
+        "What lasts longer is hidden less:"
+    ]
+    for windows, name in ((1, "one window"), (2, "two windows"), (10, "ten windows")):
+        whole = Epsilon(epsilon * windows)
+        lines.append(f"  {window.span(windows)} ({name}): ε = {whole}, odds change by at most {odds(whole)}")
+    lines.append("  Who stays in the data for good is not hidden as a whole: the sum grows with every window.")
+    if policy.diameter > 1:
+        lines.append("  A change of k steps of the policy at a time is hidden at k times these figures.")
+    yield "\n".join(lines)
+
+
+def _unit(guarantee: Guarantee) -> str:
+    most = guarantee.max_per_entity
+    if guarantee.unit == "person":
+        words = (
+            f"Unit: one person, of whom at most {_count(most or 1, 'record')} "
+            f"{'is' if most == 1 else 'are'} counted. Each of them may take one step, all at once."
+        )
+        if guarantee.policy.total_is_public:
+            words += " No step lets a record appear or vanish, so how many records a person has is public."
+        else:
+            words += (
+                " A person who has more records than that is covered when each of them moves between "
+                "cells, or when all of them come or go; not when some of them go and others take their "
+                "place in the count."
+            )
+        return words
+    words = "Unit: one record. "
+    if most is None:
+        return words + (
+            "A person with several records is hidden less: k records that change together are hidden at "
+            "k × ε. To promise something about persons, bound the records of each with max_per_entity."
+        )
+    words += (
+        f"At most {_count(most, 'record')} of each person {'was' if most == 1 else 'were'} counted, so "
+        f"all that was counted of one person is hidden at {most} × ε = {text(guarantee.at(most))}."
+    )
+    if not guarantee.policy.total_is_public:
+        apart = guarantee.policy.diameter
+        price = "not hidden" if math.isinf(apart) else f"hidden at {_multiple(guarantee.epsilon, max(apart, 1))}"
+        words += (
+            " A record that comes or goes may change which other record of the same person is counted, wherever that "
+            f"lies: where a person has more records than are counted, such a change is {price}."
+        )
+    return words
+
+
+def _standard(guarantee: Guarantee) -> str:
+    title = "In terms of standard differential privacy (Lemma 1)"
+    if guarantee.window is None or guarantee.window_epsilon is None:
+        return "\n".join([f"{title}:", *_lemma(guarantee, guarantee.epsilon)])
+    return "\n".join(
+        [
+            f"{title}, this release alone:",
+            *_lemma(guarantee, guarantee.epsilon),
+            f"  and all releases of a window of {guarantee.window} together:",
+            *_lemma(guarantee, guarantee.window_epsilon),
+        ]
+    )
+
+
+def _lemma(guarantee: Guarantee, epsilon: Fraction) -> Iterator[str]:
+    policy = guarantee.policy
+    whose = "one record" if guarantee.unit == "record" else "each counted record of one person"
+    if math.isinf(policy.diameter):
+        yield "  replace-one: no guarantee, since some cells are joined by no path."
+    else:
+        yield f"  replace-one ({whose} moves anywhere): {_multiple(epsilon, policy.diameter)}"
+    if math.isinf(policy.eccentricity):
+        yield "  add/remove: no guarantee, since not every record can appear or vanish along a path."
+    else:
+        yield f"  add/remove ({whose} comes or goes): {_multiple(epsilon, policy.eccentricity)}"
+
+
+def _limits(guarantee: Guarantee) -> str:
+    policy = guarantee.policy
+    lines = ["What is not promised:"]
+    if policy.total_is_public:
+        lines.append("  The total number of records is public: no step lets a record appear or vanish.")
+    if policy.name not in ("bounded", "unbounded"):
+        lines.append(
+            "  Presence is not hidden, a step is: that there is a record, and roughly where, may become known."
+            if policy.total_is_public
+            else "  Presence is hidden only as far as the steps to 'not there' go (see add/remove above)."
+        )
+    if policy.arguments.get("metric") == "great-circle":
+        lines.append(
+            "  Distances are promised inside the bounds. Records beyond them are counted at the nearest end of each "
+            "axis, where a short move may have become a long one."
+        )
+    if not policy.connected:
+        lines.append(
+            "  The policy falls into parts that no step joins. How many records are in a part is "
+            "public, except in parts where records may appear and vanish."
+        )
+    lines += [
+        "  Records that depend on each other (the same person under two names, a family that travels "
+        "together) can betray each other: the promise is about one unit's own change.",
+        "  What the data show about everybody stays visible; that is what they are published for.",
+        "  Several releases add up: two at ε are together one at 2ε. A ledger keeps the sum and its limit."
+        if guarantee.window is None
+        else "  The promise over time is about this stream alone: other releases about the same people, and other "
+        "streams, add up with it.",
+        f"  The noise is drawn to within {_power(guarantee.slack)} of the exact distribution: in the usual notation "
+        f"there is a δ of at most (1 + e^ε) × {_power(guarantee.slack)}"
+        + (". " if guarantee.window is None else ", for each release of a window and each level that it is raised to. ")
+        + "It rests on AES-256 looking random.",
+    ]
+    return "\n".join(lines)
+
+
+def _multiple(epsilon: Fraction, steps: float) -> str:
+    return f"ε = {text(epsilon * int(steps))} ({_count(steps, 'step')} × {text(epsilon)})"
+
+
+def _count(number: float, noun: str) -> str:
+    return f"{int(number)} {noun}" if number == 1 else f"{int(number)} {noun}s"
+
+
+def _power(probability: Fraction) -> str:
+    """A probability rounded up to a power of two."""
+    if probability == 0:
+        return "0"
+    exponent = (probability.denominator // probability.numerator).bit_length() - 1
+    return f"2^-{exponent}" if exponent else text(probability)

@@ -1,0 +1,271 @@
+"""The levels of a release: its noise kept in a vault, and lowered later without another look at the data.
+
+Promise: a release and all its levels together are private at the largest ε among them. Every noise η is refined along
+one chain (`sfumato.noise.gradual`), and the finer release is the published one plus what the noise adds less:
+`measured + disturbance(η₂) - disturbance(η₁)`, in integers. No counts are needed.
+
+The order of events (`sfumato.vault.vault`): the finer level is drawn and staged in the vault, where nobody sees it;
+then it is charged and counted by the ledger, in one transaction; then it becomes the state and goes to the outbox;
+then it is handed out, from there. Whatever is interrupted goes on where it stood: the same level is never drawn twice
+once it was charged, and never charged twice. A token that the ledger keeps with the charge says which noise was paid
+for, so that a copy of the vault hands out no other.
+
+The release that is handed in names what is to be refined, and nothing more: its description is compared with the one
+that was sealed with the noise. Under an edited one the noise would no longer fit the counts.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidInput, VaultError
+from sfumato.exact import Number, positive_fraction, text
+from sfumato.ledger import Ledger
+from sfumato.mechanism import AdditiveMechanism, Mechanism
+from sfumato.noise import SystemSource
+from sfumato.noise.gradual import Refinable
+from sfumato.promise import Epsilon, Guarantee
+from sfumato.publishing.step import StreamStep
+from sfumato.release import Release
+from sfumato.release.files import from_bytes, honest, to_bytes
+from sfumato.vault import Vault
+from sfumato.vault.state import State
+
+
+def require_vault(vault: Any, mechanism: Mechanism, private: bool) -> None:
+    """Refuse what a vault cannot keep, before anything is charged."""
+    _require_vault(vault)
+    if not mechanism.refinable:
+        raise InvalidInput(
+            f"mechanism={mechanism.name!r} cannot be refined later: what it publishes depends on the data in more ways "
+            "than by added noise. Nothing was drawn or recorded. Publish without a vault, or with another mechanism."
+        )
+    if not private:
+        raise InvalidInput(
+            "A release made with seeded randomness is not private and has no place in a vault. Nothing was drawn or "
+            "recorded. Publish it without a vault, or use the default randomness."
+        )
+
+
+def store(vault: Vault, release: Release, blocks: tuple[Refinable, ...], *, charged: bool) -> None:
+    """Keep the noise of a new release."""
+    vault.create(release.id, _state(release, blocks, 0, charged=charged))
+
+
+def refine(
+    release: Release,
+    epsilon: Number,
+    *,
+    vault: Vault,
+    ledger: Ledger | StreamStep | None = None,
+    label: str | None = None,
+) -> Release:
+    """The same release at a larger ε.
+
+    Its expected error is that of a fresh release of the same mechanism at the new ε, and the ledger is charged the
+    difference alone. A level that was made before comes back as it was, and costs nothing. Any level of the release
+    will do as a start; a level below the finest one that was never made cannot be had any more.
+    """
+    asked = Epsilon(positive_fraction(epsilon, "epsilon"))
+    _require_refinable(release, vault, ledger)
+    if asked <= release.guarantee.epsilon:
+        raise InvalidInput(
+            f"epsilon={text(asked)} does not refine this release, which has epsilon={text(release.guarantee.epsilon)} "
+            "already. Nothing was drawn or recorded. Use a larger one."
+        )
+    with vault.lock(release.id):
+        counted = None if ledger is None else ledger.level(release.id)
+        if ledger is not None and counted is None:
+            raise InvalidInput(
+                f"release '{release.id}' was not charged to {_where(ledger)}. Nothing was drawn or recorded. Give the "
+                "ledger that it was charged to."
+            )
+        _finish(vault, release.id, ledger, counted)
+        state = vault.read(release.id, at_least=0 if counted is None else counted[0])
+        made = {epsilon: level for level, epsilon in vault.levels(release.id)}
+        if counted is not None and made.get(counted[1]) != counted[0]:
+            raise VaultError(
+                f"the vault and {_where(ledger)} disagree about the levels of release '{release.id}'. Nothing was "
+                "drawn or recorded. Give the ledger that the release was charged to, and the newest copy of the vault."
+            )
+        kept = _Kept.of(state)
+        kept.require(release)
+        if asked in made:
+            return _handed_out(vault, release.id, made[asked])
+        if state.charged and ledger is None:
+            raise InvalidInput(
+                f"release '{release.id}' was charged to a ledger, and so must its levels be. Nothing was drawn or "
+                "recorded. Give ledger=…, the one it was published with."
+            )
+        if asked < state.epsilon:
+            raise InvalidInput(
+                f"epsilon={text(asked)} lies below {text(state.epsilon)}, the finest level of this release, and was "
+                f"not made on the way. Nothing was drawn or recorded. Ask for {text(state.epsilon)}, which costs "
+                "nothing more, or for a larger one."
+            )
+        staged = vault.staged(release.id)
+        if staged is None or staged[0].epsilon != asked:
+            if ledger is not None:
+                ledger.quote_level(release.id, epsilon=asked)
+            finer, blocks = _finer(kept, state, asked)
+            next_state = _state(finer, blocks, state.level + 1, charged=state.charged)
+            vault.stage(release.id, next_state, to_bytes(finer), state.level)
+        else:
+            next_state = staged[0]
+        level = state.level + 1
+        if ledger is not None:
+            ledger.raise_level(
+                release.id,
+                level=level,
+                epsilon=asked,
+                label=label or f"level {level} of {kept.mechanism.name}",
+                token=next_state.token,
+            )
+        return from_bytes(vault.settle(release.id, level, asked), "the vault's outbox")
+
+
+def _finish(
+    vault: Vault, release_id: str, ledger: Ledger | StreamStep | None, counted: tuple[int, Epsilon] | None
+) -> None:
+    """Settle a level that was charged before an interruption: if it is the noise that was charged."""
+    staged = vault.staged(release_id)
+    if staged is None or ledger is None or counted is None or staged[0].level != counted[0]:
+        return
+    if ledger.stamp(release_id, counted[0]) != staged[0].token:
+        raise VaultError(
+            f"level {counted[0]} of release '{release_id}' was charged for another copy of this vault, and made there: "
+            "handing out what is staged here would be a second noise. Nothing was handed out. Put the newest copy of "
+            "the vault back."
+        )
+    vault.settle(release_id, *counted)
+
+
+def _handed_out(vault: Vault, release_id: str, level: int) -> Release:
+    content = vault.get_outbox(release_id, level)
+    if content is None:
+        raise VaultError(
+            f"level {level} of release '{release_id}' was made, but its release is not in the vault's outbox any more. "
+            "Nothing was drawn or recorded. Use the copy that was handed out, or ask for a finer level."
+        )
+    return from_bytes(content, "the vault's outbox")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """What the vault knows of a release. A file that somebody hands in may have been edited; this has not."""
+
+    guarantee: Guarantee
+    mechanism: AdditiveMechanism
+    workload: str
+    total: int | None
+
+    @classmethod
+    def of(cls, state: State) -> _Kept:
+        """From the description that was sealed with the noise."""
+        about = json.loads(state.about)
+        guarantee, mechanism = honest("the vault", about, None)
+        if not isinstance(mechanism, AdditiveMechanism):
+            raise VaultError(f"the state of release '{state.release_id}' in the vault is of no mechanism with noise.")
+        return cls(guarantee=guarantee, mechanism=mechanism, workload=about["workload"], total=about["total"])
+
+    def require(self, release: Release) -> None:
+        """Refuse a release that says something else about itself."""
+        mine, given = self.guarantee, release.guarantee
+        same = (
+            mine.policy == given.policy
+            and (mine.unit, mine.max_per_entity, mine.window) == (given.unit, given.max_per_entity, given.window)
+            and (self.mechanism.name, self.mechanism.options) == (release.mechanism.name, release.mechanism.options)
+        )
+        if not same:
+            raise VaultError(
+                f"release '{release.id}' is not what the vault knows under this name: it was edited. Nothing was drawn "
+                "or recorded. Load the file that was saved when it was published."
+            )
+
+
+def _finer(kept: _Kept, state: State, epsilon: Epsilon) -> tuple[Release, tuple[Refinable, ...]]:
+    """The next level, drawn: all rates grow as ε does."""
+    grown = epsilon / state.epsilon
+    source = SystemSource()
+    blocks = tuple(block.refine(block.rate * grown, source) for block in state.blocks)
+    finer = replace(kept.mechanism, epsilon=kept.mechanism.epsilon * grown)
+    laws = [(law.rate, size) for law, size in finer.noises(kept.total)]
+    if laws != [(block.rate, block.size) for block in blocks]:
+        raise VaultError(
+            f"the state of release '{state.release_id}' in the vault does not fit its own description. Nothing was "
+            "handed out. Put the newest intact copy of the vault back."
+        )
+    measured = state.measured + _added(finer, blocks) - _added(kept.mechanism, state.blocks)
+    refined = Release(
+        id=state.release_id,
+        counts=finer.estimate(measured, kept.total).reshape(kept.guarantee.policy.domain.shape),
+        guarantee=replace(kept.guarantee, epsilon=epsilon),
+        mechanism=finer,
+        workload=kept.workload,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        measured=measured,
+    )
+    return refined, blocks
+
+
+def _added(mechanism: AdditiveMechanism, blocks: tuple[Refinable, ...]) -> NDArray[np.int64]:
+    return mechanism.disturbance([block.value for block in blocks])
+
+
+def _state(release: Release, blocks: tuple[Refinable, ...], level: int, *, charged: bool) -> State:
+    if release.measured is None:
+        raise InvalidInput("a release without its noisy integers cannot be kept in a vault.")
+    about = {
+        "guarantee": release.guarantee.to_dict(),
+        "mechanism": release.mechanism.spec(),
+        "workload": release.workload,
+        "total": int(release.total) if release.guarantee.policy.total_is_public else None,
+    }
+    return State(
+        release_id=release.id,
+        level=level,
+        epsilon=release.guarantee.epsilon,
+        blocks=blocks,
+        measured=np.array(release.measured),
+        charged=charged,
+        token=secrets.token_hex(16),
+        about=json.dumps(about, sort_keys=True, allow_nan=False),
+    )
+
+
+def _require_refinable(release: Any, vault: Any, ledger: Any) -> None:
+    if not isinstance(release, Release):
+        raise InvalidInput(f"release={type(release).__name__} is not a release.")
+    _require_vault(vault)
+    if ledger is not None and not isinstance(ledger, (Ledger, StreamStep)):
+        raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…).")
+    mechanism = release.mechanism
+    if not isinstance(mechanism, AdditiveMechanism):
+        raise InvalidInput(
+            f"a release by mechanism={mechanism.name!r} cannot be refined: what it publishes depends on the data in "
+            "more ways than by added noise. Nothing was drawn or recorded. Publish anew with another mechanism."
+        )
+    if release.measured is None:
+        raise InvalidInput(
+            "this release was made without a vault, and its noise is forgotten. Nothing was drawn or recorded. Publish "
+            "with vault=… to be able to refine later."
+        )
+
+
+def _where(ledger: Ledger | StreamStep | None) -> str:
+    return f"account '{ledger.dataset}' of '{ledger.place}'" if isinstance(ledger, Ledger) else str(ledger)
+
+
+def _require_vault(vault: Any) -> None:
+    if not isinstance(vault, Vault):
+        raise InvalidInput(
+            f"vault={type(vault).__name__} is not a vault. Nothing was drawn or recorded. Open one with "
+            "sf.Vault(path, key=…)."
+        )

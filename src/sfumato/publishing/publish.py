@@ -1,0 +1,151 @@
+"""From private counts to a release."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.counting import Counts, count_points
+from sfumato.errors import InvalidInput, PolicyMismatch
+from sfumato.ledger import Ledger
+from sfumato.mechanism import AdditiveMechanism, MeasuredMechanism
+from sfumato.noise import Source, SystemSource
+from sfumato.noise.gradual import Refinable
+from sfumato.noise.source import require
+from sfumato.planning import Plan
+from sfumato.publishing.levels import require_vault, store
+from sfumato.publishing.step import StreamStep
+from sfumato.release import Release
+from sfumato.vault import Vault
+
+# Beyond this a total is no longer exact in double precision, and no set of records is as large.
+LARGEST_TOTAL = 1 << 53
+
+
+def publish(
+    plan: Plan,
+    counts: Any = None,
+    *,
+    points: Any = None,
+    ledger: Ledger | StreamStep | None = None,
+    vault: Vault | None = None,
+    label: str | None = None,
+    source: Source | None = None,
+) -> Release:
+    """Publish counts (or raw points) by a plan.
+
+    `counts` come from `sf.count`, or are an integer array in the domain's shape. A plan that speaks of a person takes
+    only counts whose contributions were bounded. With a ledger the release is charged first; `label` is kept there in
+    plain text. A step of a stream's account takes the place of a ledger in `sfumato.stream`. With a vault the noise is
+    kept there, encrypted, before the release is handed out, and the release can be refined later. `source` is for tests
+    and papers: a seeded one makes a release that says it is not private, and neither ledger nor vault takes it.
+    """
+    values, bound = _private_counts(plan, counts, points)
+    randomness = SystemSource() if source is None else require(source)
+    private = randomness.private and (not isinstance(counts, Counts) or counts.private)
+    # What is promised follows what was counted: with fewer records of a person than planned for, a record that goes
+    # may bring another one into the count.
+    guarantee = replace(plan.guarantee, max_per_entity=bound, private=private)
+    release_id = secrets.token_hex(16)
+    total = int(values.sum()) if plan.policy.total_is_public else None
+    mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
+    if vault is not None:
+        require_vault(vault, mechanism, private)
+    if ledger is not None:
+        if not isinstance(ledger, (Ledger, StreamStep)):
+            raise InvalidInput(
+                f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…)."
+            )
+        if isinstance(counts, Counts) and counts.dropped and ledger.policy not in (None, plan.policy):
+            # A record that leaves the box vanishes here, while the account's own policy sees it move to the border.
+            raise PolicyMismatch(
+                "counts made with outside='drop' can only be charged to an account of the same policy. "
+                "Nothing was drawn or recorded. Count with outside='clamp', or use another account."
+            )
+        if isinstance(ledger, StreamStep):
+            guarantee = ledger.promised(guarantee)
+        ledger.charge(
+            plan.epsilon,
+            plan.policy,
+            guarantee.unit,
+            label=label or f"{plan.mechanism.name} on {' × '.join(map(str, plan.policy.domain.shape))} cells",
+            release_id=release_id,
+            max_per_entity=bound,
+            private=private,
+        )
+    measured: NDArray[np.int64] | None = None
+    blocks: tuple[Refinable, ...] = ()
+    if vault is not None and isinstance(mechanism, AdditiveMechanism):
+        blocks = tuple(Refinable.draw(law.rate, size, randomness) for law, size in mechanism.noises(total))
+        measured = mechanism.measure(values, [block.value for block in blocks])
+        estimates = mechanism.estimate(measured, total)
+    elif isinstance(mechanism, MeasuredMechanism) and mechanism.keeps_measured:
+        measured = mechanism.draw(values, total, randomness)
+        estimates = mechanism.estimate(measured, total)
+    else:
+        estimates = mechanism.run(values, total, randomness)
+    release = Release(
+        id=release_id,
+        counts=estimates.reshape(plan.policy.domain.shape),
+        guarantee=guarantee,
+        mechanism=mechanism,
+        workload=plan.workload.describe(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        measured=measured,
+    )
+    if vault is not None:
+        store(vault, release, blocks, charged=ledger is not None)
+    return release
+
+
+def _private_counts(plan: Plan, counts: Any, points: Any) -> tuple[NDArray[np.int64], int | None]:
+    """(flat counts, the bound on one person's records), or a refusal that shows nothing of them."""
+    if (counts is None) == (points is None):
+        raise InvalidInput("give either counts or points=…, one of the two. Nothing was drawn or recorded.")
+    domain = plan.policy.domain
+    if points is not None:
+        counts = count_points(points, domain)
+    bound = None
+    if isinstance(counts, Counts):
+        if counts.domain != domain:
+            raise PolicyMismatch(
+                f"counts were made on {counts.domain!r}, the plan is for {domain!r}. Nothing was drawn or recorded. "
+                "Count on the plan's domain."
+            )
+        if counts.dropped and not plan.policy.allows_dropping:
+            raise PolicyMismatch(
+                "counts were made with outside='drop', but the plan's policy does not hide that a record leaves the "
+                "box. Nothing was drawn or recorded. Count with outside='clamp'."
+            )
+        bound, array = counts.max_per_entity, counts.values
+    else:
+        try:
+            array = np.asarray(counts)
+        except ValueError as error:
+            raise InvalidInput("counts are not an array of numbers. Nothing was drawn or recorded.") from error
+        if array.dtype.kind not in "iu":
+            raise InvalidInput(
+                f"counts of type {array.dtype} are not whole numbers. Nothing was drawn or recorded. "
+                "Pass an integer array, such as counts.astype(int)."
+            )
+        if array.shape != domain.shape:
+            raise InvalidInput(
+                f"counts of shape {array.shape} do not fit the domain's shape {domain.shape}. "
+                "Nothing was drawn or recorded."
+            )
+    if array.min(initial=0) < 0 or array.sum(dtype=np.float64) > LARGEST_TOTAL:
+        raise InvalidInput(
+            "counts must be at least 0 and at most 2⁵³ together: these are not counts. Nothing was drawn or recorded."
+        )
+    if plan.max_per_entity is not None and (bound is None or bound > plan.max_per_entity):
+        raise InvalidInput(
+            f"the plan promises something about a person with at most {plan.max_per_entity} records, but these "
+            f"counts were {'not bounded' if bound is None else f'bounded by {bound}'}. Nothing was drawn or recorded. "
+            f"Count with sf.count(…, entity=…, max_per_entity={plan.max_per_entity})."
+        )
+    return array.astype(np.int64, copy=False).ravel(), bound

@@ -1,0 +1,80 @@
+"""One step of a stream in the place of a ledger: what pays for a release and for its finer levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sfumato.exact import Number
+from sfumato.ledger.streams import StreamAccount
+from sfumato.policies import Policy
+from sfumato.promise import Epsilon, Guarantee
+from sfumato.promise.window import Time
+
+
+@dataclass(frozen=True)
+class StreamStep:
+    """The account of a stream at the time of the data.
+
+    Budget belongs to that time, not to the time of publication: the release is charged there, and so is every finer
+    level that is made of it later. Speaks to `publish` and `refine` as a ledger does.
+    """
+
+    account: StreamAccount
+    time: Time
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of every step of the stream."""
+        return self.account.policy
+
+    def promised(self, guarantee: Guarantee) -> Guarantee:
+        """The guarantee of a release at this step: its own ε, and the promise of the stream for every window."""
+        return replace(guarantee, window=self.account.window, window_epsilon=self.account.epsilon)
+
+    def charge(
+        self,
+        epsilon: Number,
+        policy: Policy,
+        unit: str,
+        *,
+        label: str,
+        release_id: str,
+        max_per_entity: int | None,
+        private: bool,
+    ) -> None:
+        """Check that the release fits into its window and record it, durably."""
+        self.account.charge(
+            self.time,
+            epsilon,
+            label=label,
+            release_id=release_id,
+            policy=policy,
+            unit=unit,
+            max_per_entity=max_per_entity,
+            private=private,
+        )
+
+    def level(self, release_id: str) -> tuple[int, Epsilon] | None:
+        """(level, ε) at which the release of this step stands; None when another one, or none, was charged."""
+        step = self.account.at(self.time, settled=True)
+        return None if step is None or step.release_id != release_id else (step.level, step.epsilon)
+
+    def quote_level(self, release_id: str, *, epsilon: Number) -> Epsilon:
+        """What `raise_level` would take beyond what is spent, or its refusal."""
+        del release_id  # one release a step, and `level` has told which
+        return self.account.quote_step(self.time, epsilon=epsilon)
+
+    def raise_level(
+        self, release_id: str, *, level: int, epsilon: Number, label: str, token: str | None = None
+    ) -> None:
+        """Charge a finer level of the release to the time of its data."""
+        del release_id
+        self.account.raise_step(self.time, epsilon, level=level, label=label, token=token)
+
+    def stamp(self, release_id: str, level: int) -> str | None:
+        """The token of the noise that was charged for a level of the release."""
+        del release_id
+        return self.account.stamp(self.time, level)
+
+    def __str__(self) -> str:
+        return f"time {self.time} of stream '{self.account.name}'"

@@ -1,0 +1,28 @@
+"""Order statistics (the median, any quantile) under moves of bounded length: private points in, one cell out.
+
+    OrderMechanism        the protocol
+    ├── InverseSensitivity    "inverse": cells by the number of moves that would make them the answer
+    ├── OrderLaplace          "laplace": plain noise of one move's length
+    └── SmoothSensitivity     "smooth", "smooth-pure": noise in proportion to the smooth sensitivity
+    order_mechanism       one of them by name, or chosen from public figures
+
+The files, from the bottom: `order` (ranks and the points around one), `steps` (the score), `smooth_bound`, then one
+file a mechanism, then `choice`.
+"""
+
+from sfumato.quantiles.base import OrderMechanism
+from sfumato.quantiles.choice import METHODS, order_mechanism
+from sfumato.quantiles.inverse import InverseSensitivity
+from sfumato.quantiles.laplace import OrderLaplace
+from sfumato.quantiles.order import rank_of
+from sfumato.quantiles.smooth import SmoothSensitivity
+
+__all__ = [
+    "METHODS",
+    "InverseSensitivity",
+    "OrderLaplace",
+    "OrderMechanism",
+    "SmoothSensitivity",
+    "order_mechanism",
+    "rank_of",
+]
