@@ -10,10 +10,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
+from sfumato.counting import Counts
 from sfumato.exact import text
+from sfumato.ledger import Ledger
 from sfumato.mechanism import Mechanism, singular_value_bound
+from sfumato.noise import Source
 from sfumato.policies import Policy
 from sfumato.promise import Guarantee
+from sfumato.vault import Vault
 from sfumato.workload import Workload
 
 if TYPE_CHECKING:
@@ -66,15 +72,26 @@ class Plan:
         """The half-width within which about 95 % of the workload's answers will lie: 1.96 root mean squared errors."""
         return 1.96 * math.sqrt(self.expected_error)
 
-    def publish(self, counts: Any = None, **given: Any) -> Release:
-        """Publish private data by this plan: `publish(counts, points=None, ledger=None, label=None, source=None)`.
+    def publish(
+        self,
+        counts: Counts | ArrayLike | None = None,
+        *,
+        points: ArrayLike | None = None,
+        ledger: Ledger | None = None,
+        vault: Vault | None = None,
+        label: str | None = None,
+        source: Source | None = None,
+    ) -> Release:
+        """Publish private data by this plan: check, record in the ledger, draw, hand out.
 
-        Give counts (from `sf.count`, or an integer array in the domain's shape) or raw points. The ledger is charged
-        before any noise is drawn. See `sfumato.publishing.publish`.
+        Give counts (from `sf.count`, or an integer array in the domain's shape) or raw `points`. The `ledger` is
+        charged before any noise is drawn, and keeps `label` in plain text. With a `vault` the noise is kept there,
+        encrypted, and the release can be refined later. `source` is for tests and papers: seeded randomness makes a
+        release that says it is not private.
         """
         from sfumato.publishing import publish  # the one door through which private data enters
 
-        return publish(self, counts, **given)
+        return publish(self, counts, points=points, ledger=ledger, vault=vault, label=label, source=source)
 
     def describe(self) -> str:
         """The plan in plain words, for a terminal."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.domain import Domain, Labels
 from sfumato.domain.labels import shorten
 from sfumato.errors import InvalidInput
+from sfumato.exact import Number
+from sfumato.ledger import Ledger
 from sfumato.mechanism import Mechanism, SummedArea
 from sfumato.promise import Guarantee
 from sfumato.release import points
@@ -22,6 +24,10 @@ from sfumato.release.adjust import Adjusted, adjusted
 from sfumato.release.answer import Answer
 from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins, range_margins
 from sfumato.release.patch import Patch, patch_between, patched
+from sfumato.vault import Vault
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -170,7 +176,9 @@ class Release:
 
     # ------------------------------------------------------------------ levels
 
-    def refine(self, epsilon: Any, *, vault: Any, ledger: Any = None, label: str | None = None) -> Release:
+    def refine(
+        self, epsilon: Number, *, vault: Vault, ledger: Ledger | None = None, label: str | None = None
+    ) -> Release:
         """The same release at a larger ε: this one and all its levels together cost the largest ε, not the sum.
 
         Needs the vault that the release was published with, and no counts. The ledger is charged the difference. Asked
@@ -216,11 +224,18 @@ class Release:
 
         return to_geojson(self, path)
 
-    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str | None = None,
+        confidence: float = 0.95,
+        colormap: str = "magma_r",
+    ) -> Figure:
         """Draw a map or a curve with its uncertainty; with a path, write the picture there."""
         from sfumato.release.picture import plot
 
-        return plot(self, path, **options)
+        return plot(self, path, title=title, confidence=confidence, colormap=colormap)
 
     def __repr__(self) -> str:
         loud = "" if self.private else "NOT PRIVATE (seeded randomness), "

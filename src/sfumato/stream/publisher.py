@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from warnings import warn
 
@@ -41,6 +41,12 @@ from sfumato.stream.clock import Clock
 from sfumato.stream.past import Note, Past, Places, past_of
 from sfumato.vault import Vault
 from sfumato.workload import Workload
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from sfumato.counting import Counts
 
 
 class Stream:
@@ -103,7 +109,12 @@ class Stream:
     # ---------------------------------------------------------------- publishing
 
     def publish(
-        self, time: Time, counts: Any = None, weight: float | None = None, *, points: Any = None
+        self,
+        time: Time,
+        counts: Counts | ArrayLike | None = None,
+        weight: float | None = None,
+        *,
+        points: ArrayLike | None = None,
     ) -> Release | None:
         """Publish the data of a time, later than all before; give counts or raw points as to `plan.publish`.
 
@@ -175,14 +186,24 @@ class Stream:
         """What is left in the window that ends at a time (by default after the last step), and when more comes free."""
         return self._account.remaining(time)
 
-    def plot(self, path: str | Path | None = None, where: Any = None, **options: Any) -> Any:
-        """Draw the series of one range with its intervals, and the budget in the window. See `stream.picture.plot`."""
+    def plot(
+        self,
+        path: str | Path | None = None,
+        where: Any = None,
+        *,
+        title: str | None = None,
+        confidence: float = 0.95,
+    ) -> Figure:
+        """Draw the series of one range with its intervals, and the budget in the window; with a path, write it there.
+
+        `where` is a range or a label, as for `release.answer`; by default it is the whole domain, or the first label.
+        """
         from sfumato.stream.picture import plot
 
         with alone(self._home, self.name):
             stored = [(step.time, self._archive.stored(step)) for step in self._account.entries()]
         series = [(time, release) for time, release in stored if release is not None]
-        return plot(self._account, series, path, where=where, **options)
+        return plot(self._account, series, path, where=where, title=title, confidence=confidence)
 
     @property
     def epsilon(self) -> Epsilon:
