@@ -19,7 +19,7 @@ import sfumato as sf
 from sfumato.app.audit import audit as command
 from sfumato.auditing import Audit, Witness, audit, audit_chain, audit_stream
 from sfumato.auditing.changes import changes, defined
-from sfumato.auditing.exact.orders import audit_order, law
+from sfumato.auditing.exact.orders import audit_order
 from sfumato.auditing.exact.shifts import Solver
 from sfumato.auditing.statistical.events import learn, odds_bound, ratio_bound
 from sfumato.auditing.statistical.sampler import measured_rate
@@ -308,7 +308,7 @@ def test_a_law_is_a_law():
         OrderLaplace(epsilon=ONE, theta=2, cells=6),
         SmoothSensitivity(epsilon=ONE, theta=2, cells=6, slack=Fraction(0)),
     ):
-        p = law(mechanism, (0, 1, 4), 2)
+        p = mechanism.law(np.array([0, 1, 4]), 2)
         assert p.shape == (6,)
         assert p.sum() == pytest.approx(1)
         assert (p > 0).all()

@@ -76,9 +76,9 @@ class NarrowNoise(VertexMechanism):
 class NarrowConsistent(type(build("consistent", sf.threshold(LINE, 1), Fraction(1)))):
     """The edge values of a tree with too little noise: it is not seen in what the class says about itself."""
 
-    def private(self, values, total, source):
-        noise = DiscreteLaplace(self.edge_epsilon * Fraction(5, 4)).sample(len(values), source)
-        return self.project((values + noise).astype(np.float64), total)
+    def run(self, counts, total, source):
+        noise = DiscreteLaplace(self.noise.rate * Fraction(5, 4)).sample(len(self.edges.order), source)
+        return self.estimate(self.values(counts) + noise, total)
 
 
 class CycleValues(GraphEdgeMechanism):

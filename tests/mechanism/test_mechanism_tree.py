@@ -41,10 +41,10 @@ def test_a_change_along_an_edge_changes_at_most_stretch_edge_values_by_one(name:
         other[u] -= 1
         if v >= 0:
             other[v] += 1
-        moved = np.abs(mechanism._tree.database(x) - mechanism._tree.database(other))
+        moved = np.abs(mechanism.edges.of(x) - mechanism.edges.of(other))
         assert moved.max() <= 1
         largest = max(largest, int(moved.sum()))
-    assert largest == mechanism.spanner.stretch
+    assert largest == mechanism.edges.spanner.stretch
     assert mechanism.privacy_loss == mechanism.epsilon
 
 
@@ -63,11 +63,11 @@ def test_without_noise_the_counts_come_back(name: str, monkeypatch: pytest.Monke
 def test_consistency_is_the_nearest_point_without_negative_counts(name: str) -> None:
     mechanism, rng = consistent(name), np.random.default_rng(3)
     total = 40 if mechanism.policy.total_is_public else None
-    noisy = rng.normal(0, 6, len(mechanism._order))
-    incidence = mechanism._incidence.sparse().toarray().astype(float)
+    noisy = rng.normal(0, 6, len(mechanism.edges.order))
+    incidence = mechanism.edges.incidence.sparse().toarray().astype(float)
     known = np.zeros(12)
     if total is not None:
-        known[mechanism._tree.root] = total
+        known[mechanism.edges.tree.root] = total
     oracle = minimize(
         lambda z: 0.5 * ((z - noisy) ** 2).sum(),
         np.zeros_like(noisy),
@@ -76,7 +76,7 @@ def test_consistency_is_the_nearest_point_without_negative_counts(name: str) -> 
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 1000},
     )
-    found = mechanism.project(noisy, total)
+    found = mechanism.edges.project(noisy, total)
     assert (incidence @ found + known).min() > -1e-6
     assert 0.5 * ((found - noisy) ** 2).sum() == pytest.approx(oracle.fun, rel=1e-6)
 

@@ -138,7 +138,7 @@ def test_every_edge_moves_the_sums_by_no_more_than_the_sensitivity(policy):
 def test_padded_and_cut_lists_hide_who_appears_whatever_the_guessed_number(policy):
     """For every n̂: the share for n̂ (which an edge to ⊥ moves by one) and the change of the sums cost ε at the most."""
     mechanism = sorted_points(policy, EPSILON, share="1/5")
-    rate, pad_low = mechanism.rate or Fraction(0), mechanism._appearing[1]
+    rate, pad_low = mechanism.rate or Fraction(0), mechanism.appearing[1]
     worst = Fraction(0)
     for counts in datasets(policy.domain.size, most=2 if policy.domain.size < 6 else 1):
         for changed, absent in neighbours(counts, policy):
@@ -155,12 +155,12 @@ def test_a_source_at_the_lower_end_is_cheap_since_the_list_is_padded_there():
     near, far = (sf.within(line(100), 0.03, sources=[place]) for place in (0.0, 1.0))
     for policy in (near, far):
         mechanism = sorted_points(policy, Fraction(1))
-        assert (mechanism._appearing[0], mechanism.sensitivity) == (2, 3)
+        assert (mechanism.appearing[0], mechanism.sensitivity) == (2, 3)
         assert mechanism.rate == Fraction(1, 3)  # a move of three cells has all of ε, an appearance nine tenths for two
         assert mechanism.privacy_loss == 1
-    assert sorted_points(near, Fraction(1))._appearing[1]
-    assert not sorted_points(far, Fraction(1))._appearing[1]
-    assert sorted_points(sf.unbounded(line(100)), Fraction(1))._appearing == (99, False)
+    assert sorted_points(near, Fraction(1)).appearing[1]
+    assert not sorted_points(far, Fraction(1)).appearing[1]
+    assert sorted_points(sf.unbounded(line(100)), Fraction(1)).appearing == (99, False)
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------

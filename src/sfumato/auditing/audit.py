@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sfumato.auditing.changes import changes
 from sfumato.auditing.databases import bases, tiny
 from sfumato.auditing.exact.additive import faithful, numbered_change, worst_change
-from sfumato.auditing.exact.forms import NoisyNumber, additive_form
-from sfumato.auditing.exact.orders import audit_order, is_order_mechanism
+from sfumato.auditing.exact.forms import NoisyNumber
+from sfumato.auditing.exact.orders import audit_order
 from sfumato.auditing.exact.stages import ROUNDING, TwoStages
 from sfumato.auditing.result import Audit, Witness
 from sfumato.auditing.statistical.sampler import measured_rate
@@ -24,11 +24,12 @@ from sfumato.auditing.statistical.statistical import AuditSource, search
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import finite_float, positive_int
 from sfumato.mechanism import Mechanism
-from sfumato.mechanism.base import LinearMechanism
+from sfumato.mechanism.base import AdditiveMechanism, LinearMechanism
 from sfumato.mechanism.points.sorted import SortedWithAbsence
 from sfumato.noise import DiscreteLaplace, Geometric
 from sfumato.planning import Plan
 from sfumato.policies import Policy
+from sfumato.quantiles import OrderMechanism
 
 Integers = NDArray[np.int64]
 
@@ -64,7 +65,7 @@ def audit(
         raise InvalidInput(f"method={method!r} must be 'exact', 'statistical', or left out. Nothing was run.")
     runs = positive_int(samples, "samples")
     chance = _seed(seed)
-    if is_order_mechanism(subject):
+    if isinstance(subject, OrderMechanism):
         return audit_order(subject)
     case = _subject(subject)
     mechanism, policy, promised, records = case
@@ -151,8 +152,8 @@ def _exact(
         found = numbered_change(form, edges, databases, deadline)
         laws = {law for law in (mechanism.number_law, mechanism.law) if law is not None}
     else:
-        additive = additive_form(mechanism)
-        if additive is None:
+        additive = mechanism
+        if not isinstance(additive, AdditiveMechanism):
             return "it does more than add noise to integers"
         total = int(made[-1].sum()) if policy.total_is_public else None
         if (reason := faithful(additive, made, policy.total_is_public)) is not None:
@@ -160,7 +161,7 @@ def _exact(
         worst = worst_change(additive, edges, databases, policy.total_is_public, deadline)
         if worst is None:
             return "no change of its noise makes up for some change of a record, as far as can be told"
-        fixed = additive_form(additive if total is None else additive.for_total(total)) or additive
+        fixed = additive if total is None else additive.for_total(total)
         found, laws = worst, {law for law, _ in fixed.noises(total)}
     loss, event, method, trust = found.loss * records, found.event, found.method, None
     drawn = [measured_rate(law, AuditSource(seed), confidence) for law in laws]

@@ -130,6 +130,11 @@ class AdditiveMechanism(MeasuredMechanism):
     def disturbance(self, noise: Sequence[Integers]) -> Integers:
         """What the noise adds to the values, as integers."""
 
+    def for_total(self, total: int) -> AdditiveMechanism:
+        """The same with everything written down that rests on the public number of records."""
+        del total
+        return self
+
     def measure(self, counts: Integers, noise: Sequence[Integers]) -> Integers:
         """Integers that are safe to publish."""
         return self.values(counts) + self.disturbance(noise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,21 @@ from numpy.typing import NDArray
 from sfumato.noise import DiscreteLaplace, Source
 
 
+@runtime_checkable
 class OrderMechanism(Protocol):
     """Publishes one order statistic of points on a lattice, as a cell of it.
 
     The promise of each is about datasets of n points in the cells 0 … cells - 1, of which one moves by at most `theta`
     cells; n is public.
     """
+
+    @property
+    def theta(self) -> int:
+        """How many cells a point moves at most."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells the lattice has."""
 
     @property
     def name(self) -> str:
@@ -35,4 +44,12 @@ class OrderMechanism(Protocol):
         """The noise in cells, where it does not depend on the data; None where stating it would be a second release."""
 
     def run(self, located: NDArray[np.int64], rank: int, source: Source) -> int:
-        """The cell published for the point of that rank (from 1). The only step that sees private data."""
+        """The cell published for the point of that rank (from 1). Sees private data."""
+
+    def law(self, located: NDArray[np.int64], rank: int) -> NDArray[np.float64]:
+        """The probability with which `run` publishes each cell. For audits, on made-up points."""
+
+
+def between(borders: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of every cell, from that of all cells up to each border between them."""
+    return np.diff(np.concatenate([[0.0], borders, [1.0]]))

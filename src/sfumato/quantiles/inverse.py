@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.noise import Source
-from sfumato.noise.exponential import decays, happens
+from sfumato.noise.exponential import decay, decays, happens
 from sfumato.noise.integers import random_below
 from sfumato.quantiles.order import Surroundings, surroundings
 from sfumato.quantiles.steps import Side
@@ -123,3 +123,18 @@ class InverseSensitivity:
             score = min(ladder.sides[side].score(distance), self.cap)
             if happens(self.rate * (score - block * self.span), source):
                 return -distance if side else distance
+
+    def law(self, located: NDArray[np.int64], rank: int) -> NDArray[np.float64]:
+        """What `draw` does with its random numbers, counted out: weights in integers of 256 bits."""
+        near = surroundings(located, rank, self.cap)
+        ladder = self.ladder(near)
+        weights = decays(self.rate * self.span, self.blocks + 1)
+        found = [0] * self.cells
+        for block, size in enumerate(ladder.sizes):
+            for index in range(size):
+                side, distance = ladder.cell(block, index)
+                score = min(ladder.sides[side].score(distance), self.cap)
+                kept = decay(self.rate * (score - block * self.span))
+                found[near.value - distance if side else near.value + distance] += weights[block] * kept
+        total = sum(found)
+        return np.array([float(Fraction(weight, total)) for weight in found])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.noise import DiscreteLaplace, Source
+from sfumato.quantiles.base import between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,3 +41,8 @@ class OrderLaplace:
         """The noisy cell."""
         value = int(np.partition(located, rank - 1)[rank - 1]) + int(self.noise.sample(1, source)[0])
         return min(max(value, 0), self.cells - 1)
+
+    def law(self, located: NDArray[np.int64], rank: int) -> NDArray[np.float64]:
+        """The noise's own law around the order statistic, what lies beyond the lattice on its ends."""
+        value = int(np.sort(located)[rank - 1])
+        return between(self.noise.cdf(np.arange(self.cells - 1) - value))

@@ -13,6 +13,7 @@ from sfumato.errors import InvalidInput
 from sfumato.exact import text
 from sfumato.noise import Source
 from sfumato.noise.continuous import cauchy, laplace
+from sfumato.quantiles.base import between
 from sfumato.quantiles.smooth_bound import MARGIN, smooth_sensitivity
 
 LARGEST_SLACK = Fraction(1, 100)
@@ -82,3 +83,11 @@ class SmoothSensitivity:
         noise = laplace(source) if self.slack else cauchy(source)
         noisy = value + Fraction(bound) / self.alpha * noise
         return min(max(math.floor(noisy + Fraction(1, 2)), 0), self.cells - 1)
+
+    def law(self, located: NDArray[np.int64], rank: int) -> NDArray[np.float64]:
+        """The continuous law between the borders of cells, in floating point."""
+        value, bound = smooth_sensitivity(located, rank, beta=self.beta, theta=self.theta, cells=self.cells)
+        z = (np.arange(self.cells - 1) + 0.5 - value) / (bound / float(self.alpha))
+        if not self.slack:
+            return between(0.5 + np.arctan(z) / math.pi)
+        return between(np.where(z < 0, np.exp(-np.abs(z)) / 2, 1 - np.exp(-np.abs(z)) / 2))

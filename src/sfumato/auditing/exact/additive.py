@@ -194,7 +194,7 @@ def worst_change(
             neighbours = pair(base, edge)
             total = int(neighbours.before.sum()) if public and edge[1] >= 0 else None
             if total not in cases:
-                cases[total] = Case(mechanism if total is None else mechanism.for_total(total), total)  # type: ignore[arg-type]
+                cases[total] = Case(mechanism if total is None else mechanism.for_total(total), total)
             case = cases[total]
             if public and total is None:  # a record appears though the number of records is published
                 return Finding(math.inf, "exact", neighbours, "the number of records is published exactly", 1, 1)

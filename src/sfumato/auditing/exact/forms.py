@@ -8,83 +8,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.auditing.databases import pair
 from sfumato.auditing.result import Loss
-from sfumato.linear import Incidence
-from sfumato.mechanism import AdditiveMechanism, Mechanism
-from sfumato.mechanism.base import settle
-from sfumato.mechanism.edges.tree import ConsistentMechanism
 from sfumato.mechanism.points.sorted import LARGEST_TOTAL, SortedWithAbsence
 from sfumato.mechanism.points.sorted_groups import group_sizes, group_sums
-from sfumato.noise import DiscreteLaplace, SeededSource, Source
-from sfumato.policies import Transformed, transform
+from sfumato.noise import SeededSource
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 RUNS = 30  # compared draw for draw
 GUESSES = 4  # numbers of records around the true one, on either side, and the first few
-
-
-def additive_form(mechanism: Mechanism) -> AdditiveMechanism | None:
-    """The mechanism as values plus disturbance, where it is that."""
-    if isinstance(mechanism, AdditiveMechanism):
-        return mechanism
-    if isinstance(mechanism, ConsistentMechanism):
-        return NoisyTree(name=mechanism.name, policy=mechanism.policy, epsilon=mechanism.epsilon, inner=mechanism)
-    return None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NoisyTree(AdditiveMechanism):
-    """Noise on the edge values of a tree; the projection that follows is post-processing."""
-
-    inner: ConsistentMechanism
-
-    @cached_property
-    def _tree(self) -> Transformed:
-        return transform(self.inner.spanner)
-
-    @cached_property
-    def _order(self) -> Integers:
-        return np.argsort(self._tree.edges[:, 0], kind="stable")
-
-    @property
-    def privacy_loss(self) -> Fraction:
-        """As the mechanism says."""
-        return self.inner.privacy_loss
-
-    def noises(self, total: int | None) -> list[tuple[DiscreteLaplace, int]]:
-        """One value an edge."""
-        del total
-        return [(DiscreteLaplace(self.inner.edge_epsilon), len(self._order))]
-
-    def values(self, counts: Integers) -> Integers:
-        """The edge values."""
-        return np.asarray(self._tree.database(counts)[self._order], dtype=np.int64)
-
-    def disturbance(self, noise: Sequence[Integers]) -> Integers:
-        """The noise itself."""
-        return noise[0]
-
-    def estimate(self, measured: Integers, total: int | None) -> Floats:
-        """Projected, and back to the cells."""
-        edges = self._tree.edges[self._order]
-        incidence = Incidence(self.policy.domain.size, edges[:, 0], edges[:, 1])
-        cells = incidence.forward(self.inner.project(measured.astype(np.float64), total))
-        if total is None:
-            return cells
-        cells[self._tree.root] += total
-        return settle(cells, total)
-
-    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
-        """The mechanism's own run, against which the form is checked."""
-        return self.inner.run(counts, total, source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +54,7 @@ class NoisyNumber:
         made = self.mechanism
         along = counts if made.order is None else counts[made.order]
         sizes = group_sizes(guess, made.group_size(guess))
-        return group_sums(along, sizes, missing=guess - int(counts.sum()), pad_low=made._appearing[1])
+        return group_sums(along, sizes, missing=guess - int(counts.sum()), pad_low=made.appearing[1])
 
     def loss(self, base: Integers, edge: tuple[int, int]) -> tuple[Loss, int]:
         """(the loss of one change, the number at which it is reached)."""

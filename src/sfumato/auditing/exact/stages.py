@@ -130,7 +130,7 @@ class TwoStages:
         if isinstance(self.mechanism, DawaOnTree):
             edges = self._tree.edges[self._order]
             if self.mechanism.options.get("consistent"):
-                found = self.mechanism.project(found, total)
+                found = self.mechanism.edges.project(found, total)
             cells = Incidence(size, edges[:, 0], edges[:, 1]).forward(found)
             if total is not None:
                 cells[self._tree.root] += total

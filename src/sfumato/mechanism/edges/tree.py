@@ -15,7 +15,7 @@ gradient method. Estimates are biased, and their error depends on the data: it i
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,23 +24,28 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.linear import Incidence
-from sfumato.mechanism.base import Floats, Integers, Mechanism, settle
-from sfumato.noise import DiscreteLaplace, Source
-from sfumato.policies import Spanner, Transformed, transform
+from sfumato.mechanism.base import AdditiveMechanism, Floats, Integers, settle
+from sfumato.noise import DiscreteLaplace
+from sfumato.policies import Policy, Spanner, Transformed, transform
 
 PROJECTION_STEPS = 600
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TreeMechanism(Mechanism):
-    """Runs on the integer database over the edges of a spanning tree."""
+@dataclass(frozen=True, eq=False)
+class EdgeValues:
+    """Counts as the integer database over the edges of a spanning tree of the policy, and back."""
+
+    policy: Policy
+    asked_by: str
 
     def __post_init__(self) -> None:
         if self.policy.domain.size == 1 and self.policy.absent is None:
-            raise InvalidInput(f"mechanism={self.name!r}: a single cell has nothing to hide; use mechanism='edges'.")
+            raise InvalidInput(
+                f"mechanism={self.asked_by!r}: a single cell has nothing to hide; use mechanism='edges'."
+            )
         if not self.spanner.is_tree:
             raise InvalidInput(
-                f"mechanism={self.name!r} needs a policy that a tree spans well; noisy edge values of a graph with "
+                f"mechanism={self.asked_by!r} needs a policy that a tree spans well; noisy edge values of a graph with "
                 "cycles are not private. Use mechanism='edges'."
             )
 
@@ -50,55 +55,43 @@ class TreeMechanism(Mechanism):
         return self.policy.spanner()
 
     @cached_property
-    def _tree(self) -> Transformed:
+    def tree(self) -> Transformed:
+        """The transformation that the tree stands for."""
         return transform(self.spanner)
 
-    @property
-    def edge_epsilon(self) -> Fraction:
-        """What a change of one edge value by one may cost."""
-        return self.epsilon / self.spanner.stretch
-
-    @property
-    def privacy_loss(self) -> Fraction:
-        """The stretch times the cost of one edge."""
-        return self.spanner.stretch * self.edge_epsilon
-
     @cached_property
-    def _order(self) -> Integers:
+    def order(self) -> Integers:
         """Edges by their tail, so that the edge values of a line are its prefix sums from left to right."""
-        return np.argsort(self._tree.edges[:, 0], kind="stable")
+        return np.argsort(self.tree.edges[:, 0], kind="stable")
 
     @cached_property
-    def _incidence(self) -> Incidence:
-        edges = self._tree.edges[self._order]
+    def incidence(self) -> Incidence:
+        """The divergence that leads from edge values to cells."""
+        edges = self.tree.edges[self.order]
         return Incidence(self.policy.domain.size, edges[:, 0], edges[:, 1])
 
     @cached_property
-    def _is_path(self) -> bool:
+    def is_path(self) -> bool:
         """Whether the edges join every cell to the next, and the last one stands for ⊥."""
         cells = np.arange(self.policy.domain.size - 1)
-        edges = self._tree.edges[self._order]
+        edges = self.tree.edges[self.order]
         return edges.shape == (len(cells), 2) and bool((edges == np.stack([cells, cells + 1], axis=-1)).all())
 
-    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
-        """Edge values, something private on them, and back to the cells."""
-        values = self._tree.database(counts)[self._order]
-        return self._cells(self.private(values.astype(np.int64), total, source), total)
+    def of(self, counts: Integers) -> Integers:
+        """The edge values of counts: one step of the policy changes at most `stretch` of them, by one each."""
+        return np.asarray(self.tree.database(counts)[self.order], dtype=np.int64)
 
-    @abstractmethod
-    def private(self, values: Integers, total: int | None, source: Source) -> Floats:
-        """Estimated edge values; `edge_epsilon`-private when one value changes by one."""
-
-    def _cells(self, values: Floats, total: int | None) -> Floats:
-        cells = self._incidence.forward(values)
+    def cells(self, values: Floats, total: int | None) -> Floats:
+        """Back to the cells, summing to the public total where there is one: post-processing."""
+        cells = self.incidence.forward(values)
         if total is None:
             return cells
-        cells[self._tree.root] += total
+        cells[self.tree.root] += total
         return settle(cells, total)
 
     def project(self, noisy: Floats, total: int | None) -> Floats:
         """The nearest edge values under which no count is negative: post-processing."""
-        if self._is_path and total is not None:
+        if self.is_path and total is not None:
             from scipy.optimize import isotonic_regression  # slow to import, and only this needs it
 
             return np.clip(isotonic_regression(noisy).x, 0.0, total)
@@ -106,11 +99,11 @@ class TreeMechanism(Mechanism):
 
     def _project_on_tree(self, noisy: Floats, total: int | None) -> Floats:
         """min ‖z - noisy‖² with P·z + total ≥ 0, by accelerated gradient steps on the dual: z = noisy + Pᵀλ, λ ≥ 0."""
-        incidence, size = self._incidence, self.policy.domain.size
+        incidence, size = self.incidence, self.policy.domain.size
         known = np.zeros(size)
         if total is not None:
-            known[self._tree.root] = total
-        degree = np.bincount(np.maximum(self._tree.edges.ravel(), 0), minlength=size)
+            known[self.tree.root] = total
+        degree = np.bincount(np.maximum(self.tree.edges.ravel(), 0), minlength=size)
         step = 1.0 / (2.0 * degree.max())
         dual = ahead = np.zeros(size)
         momentum = 1.0
@@ -129,10 +122,44 @@ class TreeMechanism(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ConsistentMechanism(TreeMechanism):
-    """Laplace noise on the edge values of a tree, then consistency."""
+class ConsistentMechanism(AdditiveMechanism):
+    """Laplace noise on the edge values of a tree, then consistency.
 
-    def private(self, values: Integers, total: int | None, source: Source) -> Floats:
-        """Noise of rate ε/ℓ on every value, then the projection."""
-        noise = DiscreteLaplace(self.edge_epsilon).sample(len(values), source)
-        return self.project((values + noise).astype(np.float64), total)
+    Noise η and η + c lead to the same sum, c being the change of the edge values, of which at most `stretch` change, by
+    one each: at rate ε/stretch that costs ε. The projection is post-processing.
+    """
+
+    def __post_init__(self) -> None:
+        _ = self.edges  # refused here, before anything is recorded
+
+    @cached_property
+    def edges(self) -> EdgeValues:
+        """The tree and its database."""
+        return EdgeValues(self.policy, self.name)
+
+    @cached_property
+    def noise(self) -> DiscreteLaplace:
+        """On every edge value."""
+        return DiscreteLaplace(self.epsilon / self.edges.spanner.stretch)
+
+    @property
+    def privacy_loss(self) -> Fraction:
+        """The stretch times the cost of one edge."""
+        return self.edges.spanner.stretch * self.noise.rate
+
+    def noises(self, total: int | None) -> list[tuple[DiscreteLaplace, int]]:
+        """One value an edge."""
+        del total
+        return [(self.noise, len(self.edges.order))]
+
+    def values(self, counts: Integers) -> Integers:
+        """The edge values."""
+        return self.edges.of(counts)
+
+    def disturbance(self, noise: Sequence[Integers]) -> Integers:
+        """The noise itself."""
+        return noise[0]
+
+    def estimate(self, measured: Integers, total: int | None) -> Floats:
+        """The projection, and back to the cells."""
+        return self.edges.cells(self.edges.project(measured.astype(np.float64), total), total)

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from sfumato.domain.hilbert import hilbert_order
 from sfumato.mechanism.base import Floats, Integers, Mechanism, settle
-from sfumato.mechanism.edges.tree import TreeMechanism
+from sfumato.mechanism.edges.tree import EdgeValues
 from sfumato.mechanism.partitions.dawa import dawa
 from sfumato.noise import Source
 
@@ -44,10 +45,29 @@ class DawaOnCells(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DawaOnTree(TreeMechanism):
+class DawaOnTree(Mechanism):
     """DAWA on the edge values of a tree, made consistent afterwards if asked."""
 
-    def private(self, values: Integers, total: int | None, source: Source) -> Floats:
+    def __post_init__(self) -> None:
+        _ = self.edges  # refused here, before anything is recorded
+
+    @cached_property
+    def edges(self) -> EdgeValues:
+        """The tree and its database."""
+        return EdgeValues(self.policy, self.name)
+
+    @property
+    def edge_epsilon(self) -> Fraction:
+        """What a change of one edge value by one may cost."""
+        return self.epsilon / self.edges.spanner.stretch
+
+    @property
+    def privacy_loss(self) -> Fraction:
+        """The stretch times the cost of one edge."""
+        return self.edges.spanner.stretch * self.edge_epsilon
+
+    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
         """One edge value changes by one at a time, and a range of counts is a difference of single edge values."""
+        values = self.edges.of(counts)
         found = dawa(values, epsilon=self.edge_epsilon, source=source, neighbours="edge", queries="entries").counts
-        return self.project(found, total) if self.options.get("consistent") else found
+        return self.edges.cells(self.edges.project(found, total) if self.options.get("consistent") else found, total)

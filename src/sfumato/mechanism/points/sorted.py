@@ -257,7 +257,7 @@ class SortedWithAbsence(SortedMechanism):
         return DiscreteLaplace(self.share * self.epsilon)
 
     @cached_property
-    def _appearing(self) -> tuple[int, bool]:
+    def appearing(self) -> tuple[int, bool]:
         """(how far apart the padded lists are when a record appears, whether they are padded at the lower end)."""
         absent = np.zeros(self.policy.domain.shape, bool) if self.policy.absent is None else self.policy.absent
         along = absent.ravel() if absent.all() or self.order is None else absent.ravel()[self.order]
@@ -269,7 +269,7 @@ class SortedWithAbsence(SortedMechanism):
     @cached_property
     def rate(self) -> Fraction | None:
         """What is left of ε for a record that appears, all of it for one that moves."""
-        appears, _ = self._appearing
+        appears, _ = self.appearing
         rates = [self.epsilon * (1 - self.share) / appears] if appears else []
         return min(rates + ([self.epsilon / self.sensitivity] if self.sensitivity else []), default=None)
 
@@ -277,7 +277,7 @@ class SortedWithAbsence(SortedMechanism):
     def privacy_loss(self) -> Fraction:
         """The dearer of appearing, which shows in n̂ and in the sums, and moving."""
         rate = self.rate or Fraction(0)
-        return max(self.share * self.epsilon + self._appearing[0] * rate, self.sensitivity * rate)
+        return max(self.share * self.epsilon + self.appearing[0] * rate, self.sensitivity * rate)
 
     def draw(self, counts: Integers, total: int | None, source: Source) -> Integers:
         """n̂ first; all that follows rests on it and not on n."""
@@ -288,7 +288,7 @@ class SortedWithAbsence(SortedMechanism):
         guess = min(max(noisy, 0), LARGEST_TOTAL)
         group = self.group_size(guess)
         sizes = group_sizes(guess, group)
-        sums = group_sums(along, sizes, missing=guess - records, pad_low=self._appearing[1])
+        sums = group_sums(along, sizes, missing=guess - records, pad_low=self.appearing[1])
         if self.law is not None:
             sums = sums + self.law.sample(len(sums), source)
         return np.concatenate([np.array([guess, group], dtype=np.int64), sums])
@@ -303,7 +303,7 @@ class SortedWithAbsence(SortedMechanism):
         error = super().modelled_error(workload, records)
         if isinstance(workload, ProductQueries):
             shape = self.policy.domain.shape
-            end = 0 if self._appearing[1] else -1
+            end = 0 if self.appearing[1] else -1
             corner = np.unravel_index((end if self.order is None else self.order[end]) % self.policy.domain.size, shape)
             held = np.prod([workload.kind.inclusion(n)[i] for n, i in zip(shape, corner, strict=True)])
             error += float(held) * self.number_law.variance
