@@ -142,10 +142,41 @@ def test_query_answers_many_ranges_with_intervals(published: Path) -> None:
     release = sf.load(published)
     expected = release.answer([(0, 0, 1, 0.5), (0, 0, 0.5, 0.5), (0, 0, 1, 1)])
     for i, answer in enumerate(told["answers"]):
-        assert [answer[k] for k in ("value", "stderr", "low", "high")] == [
-            getattr(expected, k)[i] for k in ("value", "stderr", "low", "high")
-        ]
+        names = ("value", "stderr", "low", "high", "cut_share")
+        assert [answer[k] for k in names] == [getattr(expected, k)[i] for k in names]
     assert "95% interval" in ok("query", published, "--range", "0,0,1,1")
+
+
+def test_query_says_what_it_does_with_cells_that_are_cut(published: Path) -> None:
+    release, asked = sf.load(published), (0.1, 0.2, 0.77, 0.9)
+    option = "--range=" + ",".join(map(str, asked))
+    for cut in ("bracket", "proportion", "snap"):
+        expected = release.answer(asked, cut=cut)
+        told = json.loads(ok("query", published, option, "--cut", cut, "--json"))
+        assert told["cut"] == cut
+        (answer,) = told["answers"]
+        assert (answer["low"], answer["high"]) == (expected.low, expected.high)
+        assert answer["cut_share"] == expected.cut_share
+        assert answer.get("answered", list(asked)) == list(expected.range)
+    share = f"{release.answer(asked).cut_share:.0%}"
+    words = ok("query", published, option)
+    assert "in cut cells" in words
+    assert f" {share} " in words
+    assert "interval of the noise alone" in ok("query", published, option, "--cut", "proportion")
+    snapped = ok("query", published, option, "--cut", "snap")
+    assert "moved to the nearest whole cells" in snapped
+    assert " 0% " in snapped
+    assert run("query", published, option, "--cut", "half").exit_code == 2
+
+
+def test_query_of_a_release_without_intervals_is_still_json(tmp_path: Path) -> None:
+    line = sf.Line(0, 1, cells=8)
+    path = tmp_path / "sorted.sfumato"
+    sf.plan(sf.bounded(line), sf.ranges(), 1, mechanism="sorted").publish(np.full(8, 9)).save(path)
+    (answer,) = json.loads(ok("query", path, "--range=0.1,0.6", "--json"))["answers"]
+    assert answer["low"] is answer["high"] is answer["stderr"] is None
+    assert answer["cut_share"] > 0
+    assert "none: the error depends on the data" in ok("query", path, "--range=0.1,0.6")
 
 
 def test_plot_writes_a_picture(published: Path) -> None:

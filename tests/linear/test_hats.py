@@ -239,3 +239,17 @@ def test_weights_that_do_not_fit_are_refused(weights):
         f"weights={weights} must be whole numbers from 1 to 65536, one for each of (3,) and one for the cells. "
         "Nothing was drawn or recorded."
     )
+
+
+@pytest.mark.parametrize("n", [5, 40, 300])
+def test_ranges_from_the_table_of_prefixes_equal_those_solved_one_by_one(n, monkeypatch):
+    """Whole cells, cut cells, slivers of a cell, the whole line; the table is kept for short lines alone."""
+    strategy = Hats(n, *best_hats(n, False))
+    ends = np.sort(np.random.default_rng(n).uniform(0, n, (200, 2)), axis=1)
+    ends[:60] = np.floor(ends[:60])
+    ends[60:80, 1] = ends[60:80, 0] + 1e-4
+    ends[80] = 0, n
+    low, high = np.clip(ends, 0, n).T
+    tabled = strategy.inverse_range_moments(low, high)[0]
+    monkeypatch.setattr("sfumato.linear.hat_variances.TABLED", 0)
+    assert np.allclose(tabled, strategy.inverse_range_moments(low, high)[0], rtol=1e-9, atol=1e-18)

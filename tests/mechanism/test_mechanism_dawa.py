@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidInput
-from sfumato.mechanism.partitions.bucket_tree import UNITS
+from sfumato.mechanism.partitions.bucket_tree import UNITS, best_tree, flat_tree, read_tree
 from sfumato.mechanism.partitions.dawa import _noise, budgets, dawa, estimate, penalty
 from sfumato.mechanism.partitions.partition import Buckets
 from sfumato.noise import DiscreteLaplace, SeededSource, SystemSource
@@ -167,3 +167,41 @@ def test_a_generator_that_is_no_source_is_refused() -> None:
         "source=Generator is not a source of random words. Nothing was drawn or recorded. "
         "Use SystemSource(), or SeededSource(seed) in tests."
     )
+
+
+# ---------------------------------------------------------------------------------------------- what a release keeps
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 40, 300])
+def test_a_tree_comes_back_from_its_integers_and_estimates_by_its_coefficients(n):
+    rng = np.random.default_rng(n)
+    buckets = Buckets(np.unique(np.concatenate([[0], rng.integers(0, n, n // 2)])), n)
+    for tree in (best_tree(buckets), flat_tree(buckets)):
+        measured = [rng.integers(-9, 9, len(units)) * (units > 0) for units in tree.units]
+        queries = rng.normal(size=(3, len(buckets)))
+        terms = zip(tree.coefficients(queries), measured, strict=True)
+        assert np.allclose(queries @ tree.estimate(measured), sum(c @ y for c, y in terms))
+        again, levels = read_tree(tree.integers(measured), n)
+        assert np.array_equal(again.estimate(levels), tree.estimate(measured))
+        assert again.weights == tree.weights
+
+
+def test_integers_that_describe_no_tree_are_refused():
+    tree = best_tree(Buckets(np.arange(0, 300, 3), 300))
+    row = tree.integers([np.zeros(len(units), dtype=np.int64) for units in tree.units])
+    assert len(read_tree(row, 300)[0].buckets) == 100
+    rng = np.random.default_rng(1)
+    for bad in (row[:-1], row[:1], row[:0], np.append(row, 0), row[None], np.zeros_like(row)):
+        with pytest.raises(InvalidInput):
+            read_tree(bad, 300)
+    with pytest.raises(InvalidInput):
+        read_tree(row, 99)
+    for _ in range(300):  # anything else is refused with the same error, or is a tree
+        forged = row.copy()
+        at = rng.integers(0, len(row) - len(tree.units[-1]))
+        forged[at] = rng.choice([-1, 0, 1, 2, 7, 10**6, 2**62, forged[at] + 1])
+        try:
+            found, levels = read_tree(forged, 300)
+        except InvalidInput:
+            continue
+        assert np.isfinite(found.estimate(levels)).all()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -315,15 +317,23 @@ def test_a_forced_family_chooses_its_width_on_a_population_that_nobody_lives_in(
     assert given_width.mechanism.options == {"width": [8, 8]}
 
 
-def test_answers_have_the_error_of_the_noise_and_no_interval():
+def test_answers_have_the_error_of_the_noise_and_are_bracketed_by_the_bins_of_one_grid():
     grid = box((16, 16))
     plan = sf.plan(sf.within(grid, 0.1), sf.ranges(), 1, mechanism="shifted-edges", width=4)
     release = plan.publish(np.full((16, 16), 3))
-    answer = release.answer((0.1, 0.2, 0.7, 0.9))
+    asked = (0.1, 0.2, 0.7, 0.9)
+    answer = release.answer(asked)
     assert answer.stderr > 0
-    assert np.isnan(answer.low)
-    assert np.isnan(answer.high)
-    assert "smoothing that depends on the data" in repr(answer)
+    assert 0 <= answer.low < answer.high <= 768
+    assert "% in cut cells)" in repr(answer)
+    alone = release.answer(asked, cut="proportion")  # the noise is known, what the smoothing adds is not
+    assert (alone.value, alone.stderr) == (answer.value, answer.stderr)
+    assert np.isnan([alone.low, alone.high]).all()
+    assert "smoothing that depends on the data" in repr(alone)
+    assert repr(alone).endswith("in cut cells, and no bracket for them)")
+    bare = replace(release, measured=None)  # as in files of earlier versions
+    assert np.isnan(bare.answer(asked).low)
+    assert np.isnan(replace(release, measured=release.measured[1:]).answer(asked).low)
     cells = release.cells()
     one = release.answer((3 / 16, 4 / 16, 4 / 16, 5 / 16))
     assert cells.stderr[3, 4] == pytest.approx(one.stderr)
@@ -332,12 +342,62 @@ def test_answers_have_the_error_of_the_noise_and_no_interval():
     assert release.query(matrix).stderr[0] == pytest.approx(one.stderr)
 
 
+@pytest.mark.parametrize("shape", [(23,), (7, 9), (4, 5, 6)])
+@pytest.mark.parametrize("name", NAMES)
+def test_each_grid_by_itself_has_the_sums_and_the_noise_of_its_bins(name, shape):
+    """Against the counts where there is no noise, and against the noise model of a family of that one grid."""
+    counts = np.random.default_rng(1).integers(0, 9, shape)
+    mechanism = build(name, sf.threshold(box(shape), 1), EPSILON, width=3)
+    total = int(counts.sum())
+    assert len(mechanism.family.grids) > 1
+    exact = mechanism.parts(mechanism.measure(counts.ravel(), no_noise(mechanism)), total)
+    for parts, grid in zip(exact, mechanism.family.grids, strict=True):
+        assert parts.model.shape == parts.values.shape == tuple(len(cuts) - 1 for cuts in grid)
+        for bin_ in np.ndindex(parts.values.shape):
+            cells = tuple(slice(c[i], c[i + 1]) for c, i in zip(grid, bin_, strict=True))
+            assert parts.values[bin_] == pytest.approx(counts[cells].sum())
+    # The noise: a bin's cells of the average feel every grid; of one grid they feel its own blocks times m².
+    m = mechanism.family.shifts
+    for j, parts in enumerate(exact):
+        low = np.zeros((1, len(shape)))
+        high = np.ones((1, len(shape)))
+        stop = np.array([[c[1] for c in parts.cuts]], dtype=float)
+        blocks = mechanism.model.blocks if name == "shifted-edges" else [mechanism.model.blocks[j]]
+        chosen = [b for b, (g, _) in zip(blocks, getattr(mechanism, "_edged", [(j, 0)]), strict=True) if g == j]
+        alone = type(mechanism.model)(tuple(shape), tuple(chosen), centred=mechanism.model.centred)
+        assert parts.model.range_cumulants(low, high)[0] == pytest.approx(m**2 * alone.range_cumulants(low, stop)[0])
+
+
+@pytest.mark.parametrize("shape", [(23,), (7, 9), (4, 5, 6)])
+def test_bins_inside_and_touched_are_those_of_brute_force(shape):
+    mechanism = build("shifted", sf.threshold(box(shape), 1), EPSILON, width=3)
+    rng = np.random.default_rng(3)
+    ends = np.sort(rng.integers(0, np.array(shape) + 1, (60, 2, len(shape))), axis=1)
+    measured = mechanism.values(np.ones(shape, dtype=np.int64).ravel())
+    for parts in mechanism.parts(measured, None):
+        inside, touched = parts.inside(ends[:, 0], ends[:, 1]), parts.touched(ends[:, 0], ends[:, 1])
+        for i, (low, high) in enumerate(ends):
+            held, met = set(), set()
+            for bin_ in np.ndindex(parts.values.shape):
+                begin = [c[k] for c, k in zip(parts.cuts, bin_, strict=True)]
+                end = [c[k + 1] for c, k in zip(parts.cuts, bin_, strict=True)]
+                if all(begin >= low) and all(end <= high):
+                    held.add(bin_)
+                if all(np.maximum(begin, low) < np.minimum(end, high)):
+                    met.add(bin_)
+            for found, boxes in ((held, inside), (met, touched)):
+                axes = [range(a, b) for a, b in zip(boxes[0][i], boxes[1][i], strict=True)]
+                assert set(product(*axes)) == found
+            assert parts.cells(*touched)[i] == sum(parts.values[b] for b in met)
+
+
 def test_a_family_comes_back_from_its_file(tmp_path):
     plan = sf.plan(sf.within(box((9, 7)), 0.2), sf.ranges(), 1, mechanism="shifted", width=[4, 3])
     release = plan.publish(np.ones((9, 7), dtype=int))
     again = sf.load(release.save(tmp_path / "a.sfumato"))
     assert again.mechanism.options == {"width": [4, 3]}
-    assert again.answer((0, 0, 0.5, 0.5)).stderr == release.answer((0, 0, 0.5, 0.5)).stderr
+    for name in ("value", "stderr", "low", "high"):
+        assert getattr(again.answer((0, 0, 0.5, 0.5)), name) == getattr(release.answer((0, 0, 0.5, 0.5)), name)
 
 
 def test_the_strategy_is_the_stack_of_sums():

@@ -121,6 +121,19 @@ def test_a_plan_is_frozen_and_its_budget_exact():
 # --- explanations -----------------------------------------------------------------------------------------------------
 
 
+def test_a_plan_says_at_which_resolution_it_speaks():
+    grid = sf.Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(64, 64))
+    words = "answers speak of whole cells of 0.00937 × 0.00703; a range that cuts cells gets a wider interval"
+    plan = planned(sf.within(grid, delta=0.007))
+    assert plan.resolution == words
+    assert f"Resolution {words}" in str(plan)
+    assert words in plan._repr_html_()
+    assert plan.to_dict()["resolution"] == pytest.approx([0.6 / 64, 0.45 / 64])
+    labelled = sf.plan(sf.bounded(sf.Categories(["a", "b"])), sf.histogram(), 1)
+    assert labelled.resolution == ""  # a label is never cut
+    assert "Resolution" not in str(labelled) + labelled._repr_html_()
+
+
 def test_a_plan_explains_itself():
     plan = planned(sf.threshold(LINE, 1))
     words = str(plan)

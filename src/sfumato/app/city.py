@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +55,22 @@ def make_city(people: int, visits_each: float, seed: int) -> City:
     return City(person, place[:, 0], place[:, 1], hour)
 
 
-def write_city(city: City, path: Path) -> None:
-    """The visits as a Parquet file with the columns person, lon, lat and hour."""
+def one_visit_each(city: City, seed: int) -> City:
+    """One visit of every person, each equally likely."""
+    order = np.lexsort((np.random.default_rng(seed).random(len(city.person)), city.person))
+    first = order[np.diff(city.person[order], prepend=-1) > 0]
+    return City(city.person[first], city.lon[first], city.lat[first], city.hour[first])
+
+
+def as_table(city: City) -> Any:
+    """The visits as an Arrow table with the columns person, lon, lat and hour."""
     import pyarrow as pa
+
+    return pa.table({"person": city.person, "lon": city.lon, "lat": city.lat, "hour": city.hour})
+
+
+def write_city(city: City, path: Path) -> None:
+    """The visits as a Parquet file."""
     import pyarrow.parquet as pq
 
-    table = pa.table({"person": city.person, "lon": city.lon, "lat": city.lat, "hour": city.hour})
-    pq.write_table(table, path, compression="zstd")
+    pq.write_table(as_table(city), path, compression="zstd")

@@ -210,9 +210,12 @@ def query(
     ] = None,
     file: Annotated[Path | None, typer.Option("--ranges", help="A text file with one range a line.")] = None,
     confidence: Annotated[float, typer.Option(help="How often the interval shall hold.")] = 0.95,
+    cut: options.Cut = "bracket",
     as_json: options.Json = False,
 ) -> None:
     """Answer ranges from a release, with standard errors and intervals. Needs no data and no secret.
+
+    A range that cuts cells gets an interval that holds the records on whichever side of the cut they lie.
 
     Example: sfumato query visits.sfumato --range=-74.0,40.70,-73.95,40.75
     """
@@ -231,20 +234,28 @@ def query(
                     f"every range on this release needs {2 * loaded.domain.ndim} numbers: {loaded.domain!r}."
                 )
             asked = np.array(rows)
-        answer = loaded.answer(asked, confidence=confidence)
-        columns = [np.atleast_1d(a) for a in (answer.value, answer.stderr, answer.low, answer.high)]
+        answer = loaded.answer(asked, confidence=confidence, cut=cut)
+        columns = [np.atleast_1d(getattr(answer, name)) for name in ("value", "stderr", "low", "high", "cut_share")]
         if as_json:
-            names = ("value", "stderr", "low", "high")
-            answers = [
-                dict(zip(("range", *names), (r, *map(float, row)), strict=True))
-                for r, row in zip(wanted, zip(*columns, strict=True), strict=True)
+            names = ("value", "stderr", "low", "high", "cut_share")
+            known = [[None if np.isnan(v) else float(v) for v in row] for row in zip(*columns, strict=True)]
+            answers: list[dict[str, Any]] = [
+                {"range": one, **dict(zip(names, row, strict=True))} for one, row in zip(wanted, known, strict=True)
             ]
-            emit({"confidence": confidence, "promise": str(loaded.guarantee), "answers": answers})
+            if cut == "snap" and loaded.domain.is_spatial:
+                answers = [
+                    row | {"answered": list(one)} for row, one in zip(answers, answer.range.tolist(), strict=True)
+                ]
+            emit({"confidence": confidence, "promise": str(loaded.guarantee), "cut": cut, "answers": answers})
             return
+        if cut == "snap" and loaded.domain.is_spatial:
+            wanted = [f"{','.join(f'{end:.10g}' for end in one)}" for one in answer.range.tolist()]
+            say("Every range was moved to the nearest whole cells; the first column says where it then lies.")
         width = max(len(one) for one in wanted)
-        say(f"{'range':<{width}}  {'estimate':>14}  {'± std. error':>14}  {confidence:.0%} interval")
-        for one, value, stderr, low, high in zip(wanted, *columns, strict=True):
-            say(f"{one:<{width}}  {value:>14,.1f}  {stderr:>14,.2f}  [{low:,.1f}, {high:,.1f}]")
+        interval = f"{confidence:.0%} interval{' of the noise alone' if cut == 'proportion' else ''}"
+        say(f"{'range':<{width}}  {'estimate':>14}  {'± std. error':>14}  {'in cut cells':>12}  {interval}")
+        for one, value, stderr, low, high, share in zip(wanted, *columns, strict=True):
+            say(f"{one:<{width}}  {value:>14,.1f}  {stderr:>14,.2f}  {share:>12.0%}  {_interval(low, high)}")
         say(f"\n{loaded.guarantee}")
 
 
@@ -280,6 +291,10 @@ def demo(
     """
     with reported(as_json):
         demonstration.run(out, people, as_json=as_json)
+
+
+def _interval(low: float, high: float) -> str:
+    return "none: the error depends on the data" if np.isnan(low) else f"[{low:,.1f}, {high:,.1f}]"
 
 
 def _described(release: sf.Release) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import sfumato as sf
-from sfumato.app.city import BOUNDS, make_city, write_city
+from sfumato.app.city import BOUNDS, City, as_table, make_city, one_visit_each, write_city
 from sfumato.app.output import emit, say
 from sfumato.errors import InvalidInput, MissingExtra
 
@@ -42,13 +42,15 @@ def run(out: Path, people: int, *, as_json: bool) -> None:
     policy = sf.within(grid, delta=DELTA)
     plan = sf.plan(policy, sf.ranges(), epsilon=EPSILON, max_per_entity=1)
     usual = sf.plan(sf.bounded(grid), sf.ranges(), epsilon=EPSILON, max_per_entity=1)
-    counts = sf.count(str(data), grid, x="lon", y="lat", entity="person", max_per_entity=1)
+    # sf.count would choose a visit of each person by itself. Here the city does, so that it knows the truth.
+    chosen = one_visit_each(city, seed + 1)
+    counts = sf.count(as_table(chosen), grid, x="lon", y="lat", entity="person", max_per_entity=1)
     ledger = sf.Ledger(budget, epsilon=3.0, dataset=f"city {seed}")
     release = plan.publish(counts, ledger=ledger, label="demonstration")
     release.save(release_file)
     reread = sf.load(release_file)
     answers = reread.answer(list(PLACES.values()))
-    truth = [_truth(counts, place) for place in PLACES.values()]
+    truth = [_truth(chosen, place) for place in PLACES.values()]
     drawn: Path | None = picture
     try:
         reread.plot(picture, title="Visits in a synthetic city, published")
@@ -58,14 +60,21 @@ def run(out: Path, people: int, *, as_json: bool) -> None:
     seconds = time.perf_counter() - started
 
     if as_json:
-        rows = zip(PLACES, truth, answers.value, answers.low, answers.high, strict=True)
+        rows = zip(PLACES, truth, answers.value, answers.low, answers.high, answers.cut_share, strict=True)
         emit(
             {
                 "files": [str(f) for f in (data, release_file, drawn, budget) if f is not None],
                 "plan": plan.to_dict(),
                 "answers": [
-                    {"place": p, "truth": t, "value": float(v), "low": float(lo), "high": float(hi)}
-                    for p, t, v, lo, hi in rows
+                    {
+                        "place": p,
+                        "truth": t,
+                        "value": float(v),
+                        "low": float(lo),
+                        "high": float(hi),
+                        "cut_share": float(c),
+                    }
+                    for p, t, v, lo, hi, c in rows
                 ],
                 "ledger_left": str(ledger.remaining),
                 "seconds": round(seconds, 2),
@@ -82,23 +91,24 @@ def run(out: Path, people: int, *, as_json: bool) -> None:
     say("3  Counted at most one visit a person, charged the ledger, drew exact noise and wrote the release.")
     say(f"   {ledger}\n")
     say("4  Answered from the release alone:\n")
-    say(f"   {'':<26}{'estimate':>12}{'95 % interval':>24}{'truth':>10}")
-    for name, value, low, high, true in zip(PLACES, answers.value, answers.low, answers.high, truth, strict=True):
-        say(f"   {name:<26}{value:>12,.0f}{f'[{low:,.0f}, {high:,.0f}]':>24}{true:>10,.0f}")
-    say("\n   The truth is that of the counted visits, spread evenly within a cell that a range cuts.\n")
+    say(f"   {'':<26}{'estimate':>10}{'in cut cells':>14}{'95 % interval':>20}{'true records':>14}")
+    shown = zip(PLACES, answers.value, answers.cut_share, answers.low, answers.high, truth, strict=True)
+    for name, value, share, low, high, true in shown:
+        say(f"   {name:<26}{value:>10,.0f}{share:>14.0%}{f'[{low:,.0f}, {high:,.0f}]':>20}{true:>14,d}")
+    say("\n   True records are counted visits whose place lies in the rectangle: the city is made up, and knows them.")
+    say("   Where a rectangle cuts cells, the interval holds them on whichever side of the cut they lie.\n")
     say(f"5  Drew {drawn}" if drawn is not None else f"5  No picture: {note}")
     say(f"\nDone in {seconds:.1f} seconds. Next: sfumato query {release_file} --range=-74.05,40.7,-73.95,40.8")
     say(f"                          sfumato ledger show {budget} --dataset 'city {seed}'")
 
 
-def _truth(counts: sf.Counts, place: tuple[float, ...]) -> float:
-    """The exact answer. Only a demonstration on synthetic data may compute it."""
-    low, high = counts.domain.fractional(place)
-    weights = [
-        np.clip(np.minimum(h, np.arange(n) + 1) - np.maximum(lo, np.arange(n)), 0, 1)
-        for lo, h, n in zip(low, high, counts.domain.shape, strict=True)
-    ]
-    return float(weights[0] @ counts.values @ weights[1])
+def _truth(city: City, place: tuple[float, ...]) -> int:
+    """How many visits lie in a rectangle, as they are counted: clamped to the bounds. Only a made-up city may tell."""
+    west, south, east, north = BOUNDS
+    lon, lat = np.clip(city.lon, west, east), np.clip(city.lat, south, north)
+    x0, y0, x1, y1 = place
+    inside = (lon >= x0) & ((lon < x1) | (x1 >= east)) & (lat >= y0) & ((lat < y1) | (y1 >= north))
+    return int(inside.sum())
 
 
 def _indent(text: str) -> str:

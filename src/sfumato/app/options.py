@@ -38,6 +38,13 @@ VaultFolder = Annotated[Path | None, typer.Option("--vault", help="Keep the nois
 VaultKey = Annotated[
     Path | None, typer.Option("--key", help="The vault's key file (default: $SFUMATO_VAULT_KEY); made when missing.")
 ]
+Cut = Annotated[
+    str,
+    typer.Option(
+        help="What becomes of cells that a range cuts: bracket (an interval that holds the records), proportion (the "
+        "noise alone), snap (the nearest range of whole cells)."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
 
 

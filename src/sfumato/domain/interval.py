@@ -149,6 +149,18 @@ class Interval(Axis):
         coordinates: NDArray[np.float64] = cell + (values - left) / (right - left)
         return coordinates
 
+    def covered(self, low: ArrayLike, high: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(inside, touched): the first cell and the one after the last of those that [low, high) holds whole, and of
+        those that it meets. Settled by the edges alone, as the cell of a value is; an empty interval meets no cell.
+        """
+        first, last = (np.clip(numbers(end, self.name), self.low, self.high) for end in (low, high))
+        begin, end = self.locate(first), self.locate(last)
+        end += last == self.high  # the last cell is closed
+        touched = np.stack([begin, np.where(first < last, end + (last > self.edges[end]), begin)], axis=-1)
+        start = np.minimum(begin + (first > self.edges[begin]), touched[..., 1])
+        inside = np.stack([start, np.maximum(start, np.minimum(end, touched[..., 1]))], axis=-1)
+        return inside, touched
+
     def spec(self) -> dict[str, Any]:
         """The axis as plain data; Python writes and reads a double without loss."""
         return {

@@ -169,3 +169,13 @@ class Domain:
             np.stack([a.coordinate(low[..., i]) for i, a in enumerate(self.intervals)], axis=-1),
             np.stack([a.coordinate(high[..., i]) for i, a in enumerate(self.intervals)], axis=-1),
         )
+
+    def covered(self, ranges: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(inside, touched) of ranges as `fractional` takes them: boxes of whole cells, their first cells and those
+        after the last, of shape (…, 2, axes). An end on an edge cuts nothing, one beside it cuts a cell.
+        """
+        ends = numbers(ranges, "ranges")
+        low, high = ends[..., : self.ndim], ends[..., self.ndim :]
+        boxes = [a.covered(low[..., i], high[..., i]) for i, a in enumerate(self.intervals)]
+        inside, touched = (np.stack(parts, axis=-1) for parts in zip(*boxes, strict=True))
+        return inside, touched

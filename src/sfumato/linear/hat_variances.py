@@ -29,6 +29,8 @@ Integers = NDArray[np.int64]
 
 # Numbers held at a time while many ranges are answered.
 CHUNK = 1 << 22
+# Up to so many cells all pairs of prefixes are kept: 32 MB, after which a range takes four look-ups.
+TABLED = 2048
 
 
 class Level(NamedTuple):
@@ -90,11 +92,15 @@ class HatVariances:
         if not self.hats:
             return second
         cell = np.minimum(low.astype(np.int64), self.cells - 1)
-        inside = high <= cell + 1
-        if inside.sum() > self.hats:  # fewer are solved faster than the table is made
+        inside, tabled = high <= cell + 1, self.cells <= TABLED
+        if tabled or inside.sum() > self.hats:  # fewer are solved faster than the table is made
             second[inside] = self.of_cells[cell[inside]] * (high - low)[inside] ** 2
         else:
             inside[:] = False
+        if tabled:
+            s, t = low[~inside], high[~inside]
+            second[~inside] -= self._together(s, s) - 2 * self._together(s, t) + self._together(t, t)
+            return np.maximum(second, 0.0)
         left = np.flatnonzero(~inside)
         step = max(1, CHUNK // self.hats)
         for start in range(0, len(left), step):
@@ -102,6 +108,20 @@ class HatVariances:
             v = self._before(high[part]) - self._before(low[part])
             second[part] -= np.einsum("ij,ij->i", v, self.solve(v))
         return np.maximum(second, 0.0)
+
+    @cached_property
+    def _pairs(self) -> Floats:
+        """bᵀQ⁻¹b′ for all pairs of prefixes, b = E·[0, k)."""
+        before = self._before(np.arange(self.cells + 1, dtype=np.float64))
+        return np.asarray(before @ self.solve(before).T)
+
+    def _together(self, s: Floats, t: Floats) -> Floats:
+        """The same between cell coordinates: what lies under a hat grows linearly within a cell."""
+        (i, along), (j, across) = ((cell := np.minimum(x.astype(np.int64), self.cells - 1), x - cell) for x in (s, t))
+        table = self._pairs
+        below = table[i, j] * (1 - along) + table[i + 1, j] * along
+        above = table[i, j + 1] * (1 - along) + table[i + 1, j + 1] * along
+        return np.asarray(below * (1 - across) + above * across)
 
     def _own_squares(self, low: Floats, high: Floats) -> Floats:
         """Σ r²/d² over the cells of every range."""

@@ -8,7 +8,9 @@ from sfumato.mechanism.base import AdditiveMechanism, LinearMechanism, MeasuredM
 from sfumato.mechanism.bound import singular_value_bound
 from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.model import Block, NoiseModel
+from sfumato.mechanism.parts import Parts
 from sfumato.mechanism.registry import build, mechanism_from_spec, mechanisms, tunings, variants
+from sfumato.mechanism.runs import Runs
 
 __all__ = [
     "AdditiveMechanism",
@@ -17,6 +19,8 @@ __all__ = [
     "MeasuredMechanism",
     "Mechanism",
     "NoiseModel",
+    "Parts",
+    "Runs",
     "SummedArea",
     "build",
     "mechanism_from_spec",

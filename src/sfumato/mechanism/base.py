@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidInput
 from sfumato.exact import text
 from sfumato.mechanism.model import NoiseModel
+from sfumato.mechanism.parts import Parts
+from sfumato.mechanism.runs import Runs
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.policies import Policy
 from sfumato.workload import Workload
@@ -55,6 +57,23 @@ class Mechanism(ABC):
     def keeps_measured(self) -> bool:
         """Whether a release should keep its noisy integers, because they say more than the counts."""
         return False
+
+    def parts(self, measured: Integers | None, total: int | None) -> Sequence[Parts]:
+        """For a mechanism that smooths, the grids of bins by any one of which a range can be bracketed, from what it
+        measured; none where there are none, or where the release has not kept them.
+        """
+        del measured, total
+        return ()
+
+    def runs(self, measured: Integers | None, total: int | None) -> Runs | None:
+        """The same for a mechanism that finds its parts in the data."""
+        del measured, total
+        return None
+
+    @property
+    def grain(self) -> tuple[int, ...] | None:
+        """How many cells along each axis are known together; None where the data decides."""
+        return None if self.biased else (1,) * self.policy.domain.ndim
 
     def for_total(self, total: int) -> Mechanism:
         """The same with everything written down that rests on the public number of records."""

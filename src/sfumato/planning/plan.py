@@ -97,6 +97,8 @@ class Plan:
         """The plan in plain words, for a terminal."""
         chosen = [f"Mechanism  {self.mechanism.describe()}"]
         chosen.append(f"Accuracy   {self.workload.describe()}: {self._accuracy()}")
+        if self.resolution:
+            chosen.append(f"Resolution {self.resolution}")
         if self.lower_bound:
             times = self.expected_error / self.lower_bound
             chosen.append(f"Limit      {times:.3g} times the singular value bound for matrix mechanisms")
@@ -120,6 +122,19 @@ class Plan:
                 *_table(rows),
             ]
         )
+
+    @property
+    def resolution(self) -> str:
+        """At which resolution its answers speak, in words; empty where every query is one of whole cells."""
+        if not self.policy.domain.is_spatial:
+            return ""
+        grain = self.mechanism.grain or (1,) * self.policy.domain.ndim
+        axes = zip(self.policy.domain.intervals, grain, strict=True)
+        size = " × ".join(f"{float(axis.width) * cells:.3g}" for axis, cells in axes)
+        if self.mechanism.grain is None:
+            return f"estimates are of cells of {size}; intervals, if any, are as wide as the parts found in the data"
+        what = "cells" if max(grain) == 1 else "bins"
+        return f"answers speak of whole {what} of {size}; a range that cuts {what} gets a wider interval"
 
     def _accuracy(self) -> str:
         if math.isnan(self.expected_error):
@@ -148,6 +163,7 @@ class Plan:
             "expected_error": None if math.isnan(self.expected_error) else self.expected_error,
             "typical_error": None if math.isnan(self.expected_error) else self.typical_error,
             "basis": self.basis or "exact",
+            "resolution": [float(axis.width) for axis in self.policy.domain.intervals],
             "lower_bound": self.lower_bound,
             "alternatives": [
                 {"name": a.name, "options": a.options, "expected_error": a.error, "reason": a.reason}
@@ -168,7 +184,8 @@ class Plan:
             f"<div><b>Plan</b>: {escape(self.mechanism.describe())}<br>"
             f"<b>Promise</b>: {escape(str(self.guarantee))}<br>"
             f"<b>Accuracy</b>: {escape(self.workload.describe())}: {escape(self._accuracy())}"
-            "<table><tr><th>mechanism</th><th>expected squared error</th><th>against the choice</th></tr>"
+            + (f"<br><b>Resolution</b>: {escape(self.resolution)}" if self.resolution else "")
+            + "<table><tr><th>mechanism</th><th>expected squared error</th><th>against the choice</th></tr>"
             f"{rows}</table></div>"
         )
 

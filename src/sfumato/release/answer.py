@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+# How a range that cuts cells may be read.
+CUTS = ("bracket", "proportion", "snap")
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
     """The estimate of one query, or of many as arrays, with its standard error and an interval.
 
-    The interval is the smallest that holds the true value with at least the stated confidence, over the noise. It
-    does not cover what a range that cuts cells adds: within a cell the records are taken to be spread evenly, and how
-    wrong that is depends on the data. Where a mechanism's own error depends on the data, stating it would be a second
-    release: standard error and interval are then NaN. A mechanism that smooths the data knows its noise but not what
-    the smoothing adds: it gives the standard error of the noise, and no interval.
+    The interval holds the number of records, as they were counted, with at least the stated confidence over the noise.
+    Where a range cuts cells, nobody but the data knows how many records of a cut cell lie on which side: the interval
+    then reaches from the lower end for the cells wholly inside to the upper end for all cells touched, and `cut_share`
+    says which share of the value, in proportion, lies in cut cells. With `cut="proportion"` the interval is that of
+    the noise in the value alone, and takes the records of a cell to be spread evenly. `stderr` is the noise of the
+    value either way, and `range` the range that was answered.
+
+    Where a mechanism's own error depends on the data, stating it would be a second release: standard error and
+    interval are then NaN. A mechanism that smooths the data knows its noise but not what the smoothing adds: a range
+    is bracketed by the mechanism's own parts where the release has them, else there is no interval. The value may lie
+    outside its interval then, and where it is below zero.
     """
 
     value: Any
@@ -25,6 +34,9 @@ class Answer:
     low: Any
     high: Any
     confidence: float
+    cut_share: Any = field(default=0.0, kw_only=True)
+    range: Any = field(default=None, kw_only=True)
+    cut: str | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(
@@ -36,19 +48,42 @@ class Answer:
         shape: tuple[int, ...],
     ) -> Answer:
         """Arrays in the shape in which the queries came; plain numbers for a single one."""
-        fields = [
-            np.asarray(a, dtype=np.float64).reshape(shape) for a in (value, stderr, value - margin, value + margin)
-        ]
-        value_, stderr_, low, high = (float(f) if shape == () else f for f in fields)
-        return cls(value_, stderr_, low, high, confidence)
+        return cls.within(value, stderr, value - margin, value + margin, confidence, shape)
+
+    @classmethod
+    def within(
+        cls,
+        value: NDArray[np.float64],
+        stderr: NDArray[np.float64],
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+        confidence: float,
+        shape: tuple[int, ...],
+        *,
+        cut_share: NDArray[np.float64] | float = 0.0,
+        range: Any = None,
+        cut: str | None = None,
+    ) -> Answer:
+        """As `of`, from the two ends of the intervals."""
+        share = np.broadcast_to(cut_share, np.shape(value))
+        fields = [np.asarray(a, dtype=np.float64).reshape(shape) for a in (value, stderr, low, high, share)]
+        value_, stderr_, low_, high_, share_ = (float(f) if shape == () else f for f in fields)
+        return cls(value_, stderr_, low_, high_, confidence, cut_share=share_, range=range, cut=cut)
 
     def __repr__(self) -> str:
         what = f"{np.size(self.value)} values" if np.ndim(self.value) else f"{self.value:,.1f}"
-        if np.isnan(self.stderr).any():
-            return f"Answer({what}, error unknown: it depends on the data)"
+        share = float(np.max(self.cut_share, initial=0.0))
+        upto = "up to " if np.ndim(self.value) else ""
+        cut = f"; {upto}{share:.0%} in cut cells" if share > 0 else ""
         if np.isnan(self.low).any():
-            noise = "" if np.ndim(self.value) else f" of standard error {self.stderr:,.1f}"
-            return f"Answer({what}, with noise{noise} and smoothing that depends on the data)"
-        if np.ndim(self.value):
-            return f"Answer({np.size(self.value)} values, {self.confidence:.0%} intervals)"
-        return f"Answer({self.value:,.1f}, {self.confidence:.0%} within [{self.low:,.1f}, {self.high:,.1f}])"
+            if np.isnan(self.stderr).any():
+                why = "error unknown: it depends on the data"
+            else:
+                noise = "" if np.ndim(self.value) else f" of standard error {self.stderr:,.1f}"
+                why = f"with noise{noise} and smoothing that depends on the data"
+            return f"Answer({what}, {why}{cut and cut + ', and no bracket for them'})"
+        inside = "intervals" if np.ndim(self.value) else f"within [{self.low:,.1f}, {self.high:,.1f}]"
+        if self.cut == "proportion" and cut:
+            return f"Answer({what}, {self.confidence:.0%} {inside} for the noise alone{cut}, taken in proportion)"
+        where = " for the nearest whole cells, see .range" if self.cut == "snap" else ""
+        return f"Answer({what}, {self.confidence:.0%} {inside}{where}{cut})"

@@ -17,11 +17,21 @@ from sfumato.domain.labels import shorten
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number
 from sfumato.ledger import Ledger
-from sfumato.mechanism import Mechanism, SummedArea
+from sfumato.mechanism import Mechanism, Parts, Runs, SummedArea
 from sfumato.promise import Guarantee
 from sfumato.release import points
 from sfumato.release.adjust import Adjusted, adjusted
 from sfumato.release.answer import Answer
+from sfumato.release.brackets import (
+    Cover,
+    bracketed,
+    bracketed_by_parts,
+    bracketed_by_runs,
+    check_cut,
+    clipped,
+    in_units,
+    snapped,
+)
 from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins, range_margins
 from sfumato.release.patch import Patch, patch_between, patched
 from sfumato.vault import Vault
@@ -72,6 +82,10 @@ class Release:
         total = float(self.counts.sum())
         return round(total) if self.guarantee.policy.total_is_public else total
 
+    @cached_property
+    def _public_total(self) -> int | None:
+        return int(self.total) if self.guarantee.policy.total_is_public else None
+
     @property
     def private(self) -> bool:
         """False for a release made with seeded randomness, which promises nothing."""
@@ -81,16 +95,56 @@ class Release:
     def _table(self) -> SummedArea:
         return SummedArea(self.counts)
 
-    def answer(self, ranges: ArrayLike | str | Sequence[str], *, confidence: float = 0.95) -> Answer:
+    @cached_property
+    def _grids(self) -> Sequence[Parts]:
+        return self.mechanism.parts(self.measured, self._public_total)
+
+    @cached_property
+    def _runs(self) -> Runs | None:
+        return self.mechanism.runs(self.measured, self._public_total)
+
+    def answer(
+        self, ranges: ArrayLike | str | Sequence[str], *, confidence: float = 0.95, cut: str = "bracket"
+    ) -> Answer:
         """How many records lie in a range, or in each of many ranges at once.
 
         A range is half-open and in the domain's units: (lo, hi) on a line, (x0, y0, x1, y1) on a grid, (lo…, hi…) in
-        general; a cell that it cuts counts in proportion. On categories give a label or a list of labels.
+        general. On categories give a label or a list of labels.
+
+        The release knows whole cells. `cut` says what becomes of those that a range cuts: under "bracket" the interval
+        holds the number of records in the range, on whichever side of the cut they lie; under "proportion" the interval
+        is that of the noise alone, and wrong where records are not spread evenly within a cell; under "snap" the
+        nearest range of whole cells is answered, and named in the answer's `range`. The value counts cut cells in
+        proportion.
         """
-        confidence = check_confidence(confidence)
+        confidence, cut = check_confidence(confidence), check_cut(cut)
         low, high, shape = self._boxes(ranges)
-        stderr, margin = range_margins(self.mechanism.model, low, high, None if self.mechanism.biased else confidence)
-        return Answer.of(self._table.fractional_sums(low, high), stderr, margin, confidence, shape)
+        asked: Any = ranges
+        if self.domain.is_spatial:
+            cover = Cover.of(self.domain, np.asarray(ranges))
+            if cut == "snap":
+                low, high = snapped(low, high, self.domain.shape)
+                cover, asked = Cover.whole(low, high), in_units(self.domain, low, high)
+            asked = np.array(asked, dtype=np.float64).reshape(*shape, 2 * self.domain.ndim)
+            asked = tuple(asked.tolist()) if shape == () else asked
+        else:
+            cover = Cover.whole(low, high)  # a label is a whole cell
+        model = self.mechanism.model
+        stderr, margin = range_margins(model, low, high, None if self.mechanism.biased else confidence)
+        value = self._table.fractional_sums(low, high)
+        begin, end = value - margin, value + margin
+        if cut != "proportion":
+            total = self._public_total
+            begin, end = clipped(begin, end, total)
+            if self._grids:
+                begin, end = bracketed_by_parts(self._grids, cover, confidence, total)
+            elif self._runs is not None:
+                begin, end = bracketed_by_runs(self._runs, cover, confidence, total)
+            elif model is not None and not self.mechanism.biased:
+                rows = np.flatnonzero(cover.cut)
+                begin[rows], end[rows] = bracketed(model, self._table, cover.at(rows), confidence, total)
+        share = cover.share(value, self._table)
+        return Answer.within(value, stderr, begin, end, confidence, shape, cut_share=share, range=asked, cut=cut)
 
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
         """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order."""
@@ -133,8 +187,7 @@ class Release:
         """Counts made non-negative or whole, for those who need them so. Both bias; the result says so and has no
         intervals.
         """
-        public = int(self.total) if self.guarantee.policy.total_is_public else None
-        return adjusted(self.counts, public, non_negative=non_negative, integers=integers)
+        return adjusted(self.counts, self._public_total, non_negative=non_negative, integers=integers)
 
     def _boxes(self, ranges: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
         axis = self.domain.axes[0]

@@ -12,8 +12,9 @@ gridline is one unit on one edge of one grid, so c has the norm k, d in d dimens
 one would, and a range pays for its boundary instead of its area.
 
 A range is answered in every grid with cut bins in proportion (equation 8 there), and the answers are averaged: that
-divides the noise by m and smooths the data by the width of the bins. The smoothing is a bias that depends on the data
-and that no interval covers; it is weighed when a plan is made, on public counts.
+divides the noise by m and smooths the data by the width of the bins. The smoothing is a bias that depends on the data;
+it is weighed when a plan is made, on public counts. An interval that holds whatever the data comes from the bins of
+one grid alone, chosen by the range: the release keeps the noisy bins for it.
 
 It does not protect presence: a record that appears changes a bin in every grid, so the policy must have no ⊥.
 """
@@ -21,6 +22,7 @@ It does not protect presence: a record that appears changes a bin in every grid,
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,6 +38,7 @@ from sfumato.mechanism.base import Floats, Integers, LinearMechanism, Mechanism,
 from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.grids.family import Family
 from sfumato.mechanism.model import Block, NoiseModel
+from sfumato.mechanism.parts import Parts
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Policy, Stencil
 
@@ -55,6 +58,30 @@ class ShiftedMechanism(LinearMechanism):
     def biased(self) -> bool:
         """Averages over bins smooth the data."""
         return True
+
+    @property
+    def keeps_measured(self) -> bool:
+        """Ranges are bracketed by the bins of one grid."""
+        return True
+
+    @property
+    def grain(self) -> tuple[int, ...]:
+        """The width of the bins."""
+        return self.family.width
+
+    def parts(self, measured: Integers | None, total: int | None) -> Sequence[Parts]:
+        """Every grid by itself, with the noise of its own bins."""
+        if measured is None or measured.shape != (sum(map(math.prod, self.family.bins)),):
+            return ()
+        models = [self._alone(j) for j in range(len(self.family.grids))]
+        return [
+            Parts(grid, table if total is None else table + (total - table.sum()) / table.size, model)
+            for (grid, table), model in zip(self._each(measured), models, strict=True)
+        ]
+
+    @abstractmethod
+    def _alone(self, j: int) -> NoiseModel:
+        """The noise in the bins of one grid."""
 
     @cached_property
     def _steps(self) -> Integers:
@@ -140,6 +167,12 @@ class ShiftedCounts(ShiftedMechanism):
         blocks = tuple(Block(self._coarse(grid, None), noise) for grid in self.family.grids)
         return NoiseModel(self.family.shape, blocks, centred=True)
 
+    def _alone(self, j: int) -> NoiseModel:
+        """The noise on every bin, corrected to the total."""
+        bins = self.family.bins[j]
+        blocks = tuple(Block(Kronecker([Identity(n) for n in bins]), b.noise) for b in self.model.blocks[:1])
+        return NoiseModel(bins, blocks, centred=True)
+
     def disturbance(self, noise: Sequence[Integers]) -> Integers:
         """The noise itself."""
         return np.concatenate(noise) if noise else np.zeros(self.strategy.rows, dtype=np.int64)
@@ -165,6 +198,16 @@ class ShiftedEdges(ShiftedMechanism):
         noise = DiscreteLaplace(self.epsilon / max(self.sensitivity, 1))
         blocks = [Block(self._coarse(self.family.grids[j], axis), noise) for j, axis in self._edged]
         return NoiseModel(self.family.shape, tuple(blocks))
+
+    def _alone(self, j: int) -> NoiseModel:
+        """The noise on the edges of one grid."""
+        bins = self.family.bins[j]
+        blocks = []
+        for block, (grid, edges) in zip(self.model.blocks, self._edged, strict=True):
+            if grid == j:
+                along = [Difference(n) if axis == edges else Identity(n) for axis, n in enumerate(bins)]
+                blocks.append(Block(Kronecker(along), block.noise))
+        return NoiseModel(bins, tuple(blocks))
 
     @cached_property
     def _edged(self) -> list[tuple[int, int]]:

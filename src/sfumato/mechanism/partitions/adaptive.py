@@ -5,7 +5,9 @@ replace-one two of them; under a policy that a tree spans with stretch ℓ it ch
 runs on those at ε/ℓ (see `sfumato.mechanism.edges.tree`). On grids the cells are put in the order of the Hilbert curve
 first: a change of one count stays a change of one count.
 
-The estimates are biased inside the runs that DAWA finds, and how much depends on the data: no error bars are given.
+The estimates are biased inside the runs that DAWA finds, and how much depends on the data: no standard errors.
+On the counts the runs' own totals are unbiased, and the release keeps them: a range is bracketed by the runs that it
+holds and those that it touches. On a tree nothing of the kind is known, and there are no intervals.
 """
 
 from __future__ import annotations
@@ -17,31 +19,71 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.domain.hilbert import hilbert_order
-from sfumato.mechanism.base import Floats, Integers, Mechanism, settle
+from sfumato.errors import InvalidInput
+from sfumato.mechanism.base import Floats, Integers, MeasuredMechanism, Mechanism, settle
 from sfumato.mechanism.edges.tree import EdgeValues
-from sfumato.mechanism.partitions.dawa import dawa
+from sfumato.mechanism.partitions import dawa as rules
+from sfumato.mechanism.partitions.bucket_tree import read_tree
+from sfumato.mechanism.runs import Runs
 from sfumato.noise import Source
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DawaOnCells(Mechanism):
-    """DAWA on the counts: add/remove and replace-one."""
+class DawaOnCells(MeasuredMechanism):
+    """DAWA on the counts: add/remove and replace-one. What is measured are the runs, the tree over them, and the noisy
+    totals of its nodes.
+    """
+
+    @property
+    def keeps_measured(self) -> bool:
+        """Ranges are bracketed by runs."""
+        return True
 
     @property
     def privacy_loss(self) -> Fraction:
         """All of ε: a share for the runs, the rest for their totals."""
         return self.epsilon
 
-    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
+    @property
+    def _neighbours(self) -> str:
+        return "replace" if self.policy.total_is_public else "add/remove"
+
+    @cached_property
+    def _order(self) -> Integers:
         """Along the line, or along the Hilbert curve of a grid."""
         shape = self.policy.domain.shape
-        order = np.arange(len(counts)) if len(shape) == 1 else hilbert_order(shape)
-        neighbours = "replace" if self.policy.total_is_public else "add/remove"
-        asked = self.options["queries"]
-        found = dawa(counts[order], epsilon=self.epsilon, source=source, neighbours=neighbours, queries=asked)
-        estimates = np.empty(len(counts))
-        estimates[order] = found.counts
+        return np.arange(shape[0]) if len(shape) == 1 else hilbert_order(shape)
+
+    def draw(self, counts: Integers, total: int | None, source: Source) -> Integers:
+        """Both stages; all that they tell."""
+        del total
+        tree, measured = rules.measure(
+            counts[self._order],
+            epsilon=self.epsilon,
+            source=source,
+            neighbours=self._neighbours,
+            queries=self.options["queries"],
+        )
+        return tree.integers(measured)
+
+    def estimate(self, measured: Integers, total: int | None) -> Floats:
+        """Every run's total shared out equally among its cells; a missing public total among all cells."""
+        tree, levels = read_tree(measured, self.policy.domain.size)
+        estimates = np.empty(self.policy.domain.size)
+        estimates[self._order] = tree.buckets.spread(tree.estimate(levels))
         return estimates if total is None else settle(estimates + (total - estimates.sum()) / len(estimates), total)
+
+    def runs(self, measured: Integers | None, total: int | None) -> Runs | None:
+        """The runs with their totals and the noise in these."""
+        if measured is None:
+            return None
+        try:
+            tree, levels = read_tree(measured, self.policy.domain.size)
+        except InvalidInput:
+            return None  # a damaged file: as if it had not kept them
+        cells = np.stack(np.unravel_index(self._order, self.policy.domain.shape), axis=-1)
+        rest = rules.budgets(self.epsilon, rules.RATIO, self._neighbours)[1]
+        return Runs.of(tree, levels, cells=cells, epsilon=rest, total=total)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,5 +111,7 @@ class DawaOnTree(Mechanism):
     def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
         """One edge value changes by one at a time, and a range of counts is a difference of single edge values."""
         values = self.edges.of(counts)
-        found = dawa(values, epsilon=self.edge_epsilon, source=source, neighbours="edge", queries="entries").counts
+        found = rules.dawa(
+            values, epsilon=self.edge_epsilon, source=source, neighbours="edge", queries="entries"
+        ).counts
         return self.edges.cells(self.edges.project(found, total) if self.options.get("consistent") else found, total)

@@ -15,8 +15,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import InvalidInput
 from sfumato.mechanism.partitions.partition import Buckets, Floats, Integers
 
+MOST_LEVELS = 4  # of groups above the buckets, the one of all included
 UNITS = 32  # shares are whole multiples of 1/32 of the budget: few different rates, each with a cached table
 
 
@@ -87,6 +89,27 @@ class BucketTree:
             value = best[level + 1] + variance[level + 1] * np.repeat((value - sums[level]) / below[level], size)
         return value
 
+    def coefficients(self, queries: Floats) -> list[Floats]:
+        """How much every node's number counts in sums over buckets, one row each: the transpose of `estimate`."""
+        variance, below = self.variances
+        value, best, sums = queries, [], []
+        for level in range(len(self.firsts) - 1, -1, -1):
+            best.append(value)
+            value = np.add.reduceat(variance[level + 1] * value, self.firsts[level], axis=-1) / below[level]
+            sums.append(-value)
+        best, sums = [value, *best[::-1]], sums[::-1]
+        measured = []
+        for level, size in enumerate(self.sizes):
+            own = variance[level] * self.units[level] ** 2
+            measured.append(own * best[level])
+            best[level + 1] = best[level + 1] + np.repeat(sums[level] + (1 - own) * best[level], size, axis=-1)
+        return [*measured, best[-1]]
+
+    def integers(self, measured: Sequence[Integers]) -> Integers:
+        """The tree and its measured totals as one row of integers, from which `read_tree` has them again."""
+        head = [len(self.firsts), len(self.buckets), *map(len, self.firsts), *self.weights]
+        return np.concatenate([np.array(head, dtype=np.int64), self.buckets.starts, *self.firsts, *measured])
+
     @cached_property
     def mean_variance(self) -> float:
         """The mean variance of a range of cells over all of them, for noise of variance 1/units².
@@ -115,6 +138,27 @@ class BucketTree:
             result += 2.0 * float(above @ (alone - above * common))
             chance, mean, square = above, parent_mean, parent_square
         return result + 2.0 * float(variance[0][0] * (square[0] - mean[0] ** 2))
+
+
+def read_tree(integers: Integers, size: int) -> tuple[BucketTree, list[Integers]]:
+    """(the tree over so many cells, its measured totals) from `BucketTree.integers`; they are not trusted."""
+    row = np.asarray(integers, dtype=np.int64)
+    damaged = InvalidInput("measured does not describe a tree over runs of cells.")
+    if row.ndim != 1 or len(row) < 2 or not 1 <= row[0] <= MOST_LEVELS or not 1 <= row[1] <= size:
+        raise damaged
+    levels, count = int(row[0]), int(row[1])
+    lengths, weights = row[2 : 2 + levels].tolist(), tuple(row[2 + levels : 2 + 2 * levels].tolist())
+    if len(weights) < levels or min(lengths) < 1 or max(lengths) > count or min(weights) < 0 or sum(weights) != UNITS:
+        raise damaged
+    wanted = [count, *lengths, *lengths, count]
+    if lengths[0] != 1 or weights[-1] < 1 or len(row) != 2 + 2 * levels + sum(wanted):
+        raise damaged
+    starts, *rest = np.split(row[2 + 2 * levels :], np.cumsum(wanted)[:-1])
+    firsts = tuple(rest[:levels])
+    for first, below in zip(firsts, [*lengths[1:], count], strict=True):
+        if first[0] != 0 or (np.diff(first) < 1).any() or first[-1] >= below:
+            raise damaged
+    return BucketTree(Buckets(starts, size), firsts, weights), list(rest[levels:])
 
 
 def best_tree(buckets: Buckets) -> BucketTree:

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, fraction, positive_fraction
-from sfumato.mechanism.partitions.bucket_tree import UNITS, best_tree, flat_tree
+from sfumato.mechanism.partitions.bucket_tree import UNITS, BucketTree, best_tree, flat_tree
 from sfumato.mechanism.partitions.partition import PRICE, Buckets, Floats, Integers, bounded, partition
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.noise.source import require
@@ -64,13 +64,27 @@ def dawa(
     `queries` says what will be asked: sums over `"ranges"` of entries, single `"cells"`, or differences of two
     `"entries"`, which is what a range of counts becomes under the transformation of a line policy.
     """
+    tree, measured = measure(x, epsilon=epsilon, source=source, ratio=ratio, neighbours=neighbours, queries=queries)
+    return Estimate(tree.buckets.spread(tree.estimate(measured)), tree.buckets)
+
+
+def measure(
+    x: ArrayLike,
+    *,
+    epsilon: Number,
+    source: Source,
+    ratio: Number = RATIO,
+    neighbours: str = "add/remove",
+    queries: str = "ranges",
+) -> tuple[BucketTree, list[Integers]]:
+    """All that either stage tells, as `dawa` takes it: a tree over runs, and the noisy totals of its nodes."""
     if queries not in GUARDS:
         raise InvalidInput(f"queries={queries!r} must be one of {', '.join(map(repr, GUARDS))}.")
     values = _integers(x)
     first, second = budgets(epsilon, ratio, neighbours)
     require(source)
     buckets = partition(values, epsilon=first, penalty=penalty(first, second, queries), source=source)
-    return Estimate(estimate(values, buckets, epsilon=second, source=source, queries=queries), buckets)
+    return totals(values, buckets, epsilon=second, source=source, queries=queries)
 
 
 def budgets(epsilon: Number, ratio: Number, neighbours: str) -> tuple[Fraction, Fraction]:
@@ -97,12 +111,17 @@ def penalty(first: Fraction, second: Fraction, queries: str = "ranges") -> int:
 
 def estimate(x: Integers, buckets: Buckets, *, epsilon: Fraction, source: Source, queries: str = "ranges") -> Floats:
     """Counts that are equal within buckets, ε-private for a change of one entry by one. Sees private data."""
-    tree = best_tree(buckets) if queries == "ranges" else flat_tree(buckets)
-    measured = [
-        totals + _noise(units, epsilon, source)
-        for totals, units in zip(tree.measure(bounded(x)), tree.units, strict=True)
-    ]
+    tree, measured = totals(x, buckets, epsilon=epsilon, source=source, queries=queries)
     return buckets.spread(tree.estimate(measured))
+
+
+def totals(
+    x: Integers, buckets: Buckets, *, epsilon: Fraction, source: Source, queries: str = "ranges"
+) -> tuple[BucketTree, list[Integers]]:
+    """A tree over the buckets, and the noisy totals of its nodes, level by level. Sees private data."""
+    tree = best_tree(buckets) if queries == "ranges" else flat_tree(buckets)
+    levels = zip(tree.measure(bounded(x)), tree.units, strict=True)
+    return tree, [exact + _noise(units, epsilon, source) for exact, units in levels]
 
 
 def _noise(units: Integers, epsilon: Fraction, source: Source) -> Integers:

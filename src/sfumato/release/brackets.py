@@ -1,0 +1,217 @@
+"""Ranges that cut cells: intervals that hold the number of records, whatever side of the cut they lie on.
+
+**What is promised.** Let n be the number of records in a range, as they were counted. Those in cells wholly inside are
+among them, and all of them are in cells that the range touches: inner ≤ n ≤ outer. Both numbers are sums over whole
+cells, whose estimates are unbiased with noise that is symmetric around zero. So an interval of confidence c around
+either misses on one given side with probability at most (1 - c)/2, and [inner - its half-width, outer + its
+half-width] misses n with probability at most 1 - c. Where no cell is wholly inside, inner is 0 and cannot be missed:
+the other side may then have all of 1 - c, and so it is where outer is a public total. Numbers of records are not
+negative, and at most the public total: ends are cut to that, which takes no possible n out of an interval.
+
+A mechanism that smooths spreads what it knows of a bin over its cells: there the same holds with bins for cells.
+
+How the records of a cut cell are shared out between the sides is not estimated: on real places it is nowhere near
+proportional (a street, a station), and no noise covers that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.domain import Domain
+from sfumato.errors import InvalidInput
+from sfumato.mechanism import NoiseModel, Parts, Runs, SummedArea
+from sfumato.release.answer import CUTS
+from sfumato.release.intervals import query_margins, range_margins
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# (rows, confidence, whether inside) to estimates and half-widths.
+KnownWith = Callable[[Integers, float, bool], tuple[Floats, Floats]]
+
+ENTRIES = 1 << 22  # of ranges times runs at a time
+
+
+def check_cut(cut: object) -> str:
+    """One of the ways to read a range that cuts cells."""
+    if not isinstance(cut, str) or cut not in CUTS:
+        raise InvalidInput(
+            f"cut={cut!r} must be one of {', '.join(map(repr, CUTS))}: an interval that holds the records of a range "
+            "that cuts cells, the noise alone with cut cells in proportion, or the nearest range of whole cells."
+        )
+    return cut
+
+
+@dataclass(frozen=True, eq=False)
+class Cover:
+    """The boxes of cells wholly inside ranges, and of all cells that these touch: (ranges, axes) each."""
+
+    inner_low: Integers
+    inner_high: Integers
+    outer_low: Integers
+    outer_high: Integers
+
+    @classmethod
+    def of(cls, domain: Domain, ranges: ArrayLike) -> Cover:
+        """Of ranges in the domain's units."""
+        inside, touched = (box.reshape(-1, 2, domain.ndim) for box in domain.covered(ranges))
+        return cls(inside[:, 0], inside[:, 1], touched[:, 0], touched[:, 1])
+
+    @classmethod
+    def whole(cls, low: Floats, high: Floats) -> Cover:
+        """Of ranges that are boxes of whole cells already."""
+        start, stop = low.astype(np.int64), high.astype(np.int64)
+        return cls(start, stop, start, stop)
+
+    @property
+    def hollow(self) -> NDArray[np.bool_]:
+        """Whether no cell lies wholly inside."""
+        return np.asarray((self.inner_high <= self.inner_low).any(axis=-1))
+
+    @property
+    def cut(self) -> NDArray[np.bool_]:
+        """Whether a cell is cut; an empty range cuts none."""
+        same = (self.inner_low == self.outer_low) & (self.inner_high == self.outer_high)
+        return np.asarray(~same.all(axis=-1) & (self.outer_high > self.outer_low).all(axis=-1))
+
+    def spans(self, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Whether every cell is touched."""
+        return np.asarray(((self.outer_low == 0) & (self.outer_high == np.array(shape))).all(axis=-1))
+
+    def at(self, chosen: Any) -> Cover:
+        """Some of the ranges."""
+        return Cover(self.inner_low[chosen], self.inner_high[chosen], self.outer_low[chosen], self.outer_high[chosen])
+
+    def inner_sums(self, table: SummedArea) -> Floats:
+        """What is estimated for the cells wholly inside."""
+        return np.where(self.hollow, 0.0, table.sums(self.inner_low, self.inner_high))
+
+    def share(self, value: Floats, table: SummedArea) -> Floats:
+        """Which share of the values lies in cut cells: of |what lies in cut cells| + |what lies in whole ones|, since
+        either may be negative. One where no whole cell is inside, zero where none is cut.
+        """
+        whole = self.inner_sums(table)
+        parts, inside = np.abs(value - whole), np.abs(whole)
+        share = np.divide(parts, parts + inside, out=np.zeros(len(value)), where=parts + inside > 0)
+        return np.where(self.cut, np.where(self.hollow, 1.0, share), 0.0)
+
+
+def snapped(low: Floats, high: Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """The nearest boxes of whole cells, in cell coordinates: every end goes to the nearest edge.
+
+    A range that lies within a cell becomes the cell that holds more of it, not nothing; an empty one stays empty.
+    """
+    start, stop = np.floor(low + 0.5), np.floor(high + 0.5)
+    lost = (start == stop) & (low < high)
+    most = np.array(shape, dtype=np.float64) - 1
+    start = np.where(lost, np.clip(np.floor((low + high) / 2), 0, most), start)
+    return start, np.where(lost, start + 1, stop)
+
+
+def in_units(domain: Domain, low: Floats, high: Floats) -> Floats:
+    """Boxes of whole cells as ranges in the domain's units, of shape (ranges, 2 · axes)."""
+    ends = [[a.edges[end[:, i].astype(np.int64)] for i, a in enumerate(domain.intervals)] for end in (low, high)]
+    return np.stack([*ends[0], *ends[1]], axis=-1)
+
+
+def clipped(low: Floats, high: Floats, total: int | None) -> tuple[Floats, Floats]:
+    """Ends cut to what a number of records can be."""
+    most = np.inf if total is None else float(total)
+    return np.clip(low, 0.0, most), np.clip(high, 0.0, most)
+
+
+def bracketed(
+    model: NoiseModel, table: SummedArea, cover: Cover, confidence: float, total: int | None
+) -> tuple[Floats, Floats]:
+    """(low, high) of the numbers of records in ranges that cut cells, each with at least the confidence."""
+
+    def known_with(rows: Integers, confidence: float, inner: bool) -> tuple[Floats, Floats]:
+        part = cover.at(rows)
+        start, stop = (part.inner_low, part.inner_high) if inner else (part.outer_low, part.outer_high)
+        sums = np.asarray(table.sums(start, stop), dtype=np.float64)
+        if confidence <= 0:
+            return sums, np.zeros(len(rows))
+        return sums, range_margins(model, start.astype(np.float64), stop.astype(np.float64), confidence)[1]
+
+    return _joined(cover.hollow, cover.spans(model.shape), known_with, confidence, total)
+
+
+def _joined(
+    hollow: NDArray[np.bool_], whole: NDArray[np.bool_], known_with: KnownWith, confidence: float, total: int | None
+) -> tuple[Floats, Floats]:
+    """The lower end for what is inside with the upper end for what is touched.
+
+    Where one of them cannot be missed the other may be missed 1 - c of the time: a symmetric half-width of confidence
+    2c - 1 does that; below one half none is needed, since symmetric noise is on either side half of the time.
+    """
+    low, high = np.zeros(len(hollow)), np.empty(len(hollow))
+    public = whole & (total is not None)
+    sure = hollow | public
+    for one_sided in (False, True):
+        level = 2 * confidence - 1 if one_sided else confidence
+        rows = np.flatnonzero((sure == one_sided) & ~hollow)
+        sums, margin = known_with(rows, level, True)
+        low[rows] = sums - margin
+        rows = np.flatnonzero((sure == one_sided) & ~public)
+        sums, margin = known_with(rows, level, False)
+        high[rows] = sums + margin
+    high[public] = np.inf if total is None else float(total)
+    low, high = clipped(low, high, total)
+    return low, np.maximum(low, high)
+
+
+def bracketed_by_parts(
+    grids: Sequence[Parts], cover: Cover, confidence: float, total: int | None
+) -> tuple[Floats, Floats]:
+    """As `bracketed`, by the bins of one grid for each range: that which knows the range best, by the cells in bins
+    that are touched but not inside. What was measured has no part in the choice, so that the interval holds.
+    """
+    which, least = np.zeros(len(cover.outer_low), dtype=np.int64), np.full(len(cover.outer_low), np.inf)
+    for j, parts in enumerate(grids):
+        inside, touched = _by_bins(parts, cover)
+        unsure = parts.cells(*touched) - parts.cells(*inside)
+        which[unsure < least] = j
+        least = np.minimum(least, unsure)
+    low, high = np.empty(len(which)), np.empty(len(which))
+    for j in np.unique(which).tolist():
+        rows = np.flatnonzero(which == j)
+        inside, touched = _by_bins(grids[j], cover.at(rows))
+        bins = Cover(*inside, *touched)
+        low[rows], high[rows] = bracketed(grids[j].model, grids[j].table, bins, confidence, total)
+    return low, high
+
+
+def _by_bins(parts: Parts, cover: Cover) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+    return parts.inside(cover.inner_low, cover.inner_high), parts.touched(cover.outer_low, cover.outer_high)
+
+
+def bracketed_by_runs(runs: Runs, cover: Cover, confidence: float, total: int | None) -> tuple[Floats, Floats]:
+    """As `bracketed`, by runs of cells whatever their shape: those whose box lies inside, and those whose box is met.
+
+    A run's box may be larger than the run: fewer count as inside then and more as touched, which holds all the more.
+    """
+    low, high = np.empty(len(cover.outer_low)), np.empty(len(cover.outer_low))
+    step = max(1, ENTRIES // len(runs.values))
+    for begin in range(0, len(low), step):
+        part = cover.at(slice(begin, begin + step))
+        held = (runs.low >= part.inner_low[:, None]) & (runs.high <= part.inner_high[:, None])
+        met = (runs.low < part.outer_high[:, None]) & (runs.high > part.outer_low[:, None])
+        inside, touched = np.asarray(held.all(axis=-1)), np.asarray(met.all(axis=-1))
+        touched &= np.less(part.outer_low, part.outer_high).all(axis=-1, keepdims=True)  # nothing is met by nothing
+
+        def known_with(
+            rows: Integers, level: float, inner: bool, inside: Any = inside, touched: Any = touched
+        ) -> tuple[Floats, Floats]:
+            chosen = (inside if inner else touched)[rows].astype(np.float64)
+            margin = query_margins(runs.model, chosen, level)[1] if level > 0 else np.zeros(len(rows))
+            return chosen @ runs.values, margin
+
+        hollow, whole = np.asarray(~inside.any(axis=-1)), np.asarray(touched.all(axis=-1))
+        found = _joined(hollow, whole, known_with, confidence, total)
+        low[begin : begin + step], high[begin : begin + step] = found
+    return low, high
