@@ -59,10 +59,10 @@ def fill(stream: StreamAccount, first: int, stop: int, batch: int = 50_000) -> N
     share = Epsilon(Fraction(1, stream.window.size))
     for begin in range(first, stop, batch):
         with stream._store.write() as connection:
-            row = stream._found(connection).row
+            found = stream._found(connection)
             for number in range(begin, min(begin + batch, stop)):
                 step = Step(time=number, epsilon=share, label="hourly counts", release_id=f"{number:032x}", level=0)
-                stream_rows.insert_step(connection, row, number, step)
+                stream_rows.insert_step(connection, found, stream.name, number, step)
 
 
 def times(place: str, window: int, steps: int, timed: int) -> dict[str, object]:

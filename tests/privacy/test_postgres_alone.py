@@ -143,7 +143,8 @@ def test_what_was_acknowledged_outlives_a_crash_of_the_server(own_server: Server
 def test_many_processes_never_overspend_together(url: str) -> None:
     """100 charges of 0.01 fit in 1, whoever makes them."""
     Ledger(url, epsilon=1)
-    environment = os.environ | {"PYTHONPATH": str(WORKER.parent)}
+    known = [str(WORKER.parent), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, known))}
     workers = [
         subprocess.Popen(
             [sys.executable, str(WORKER), "spend_all", url], stdout=subprocess.PIPE, text=True, env=environment

@@ -390,7 +390,7 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
     connection = sqlite3.connect(path)
     columns = {
         table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-        for table in ("account", "entry", "level", "stream", "step", "stamp")
+        for table in ("account", "entry", "level", "stream", "step", "stamp", "identity", "stream_sum", "stretch")
     }
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     (spent,) = connection.execute("SELECT spent FROM account").fetchone()
@@ -410,6 +410,9 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
     ]
     assert columns["step"] == ["stream", "time", "level", "epsilon", "label", "release_id", "recorded"]
     assert columns["stamp"] == ["release_id", "level", "token"]
+    assert columns["identity"] == ["one", "name"]
+    assert columns["stream_sum"] == ["stream", "steps", "last", "digest"]  # of the rows of `step`, not of data
+    assert columns["stretch"] == ["stream", "number", "steps", "digest"]
     assert spent == "1/10"
     assert json.loads(spec) == POLICY.spec()
 

@@ -17,6 +17,7 @@ from sfumato.domain import Line
 from sfumato.errors import LedgerError
 from sfumato.ledger import Ledger
 from sfumato.ledger import store as store_module
+from sfumato.ledger.schema import SCHEMA_VERSION
 from sfumato.ledger.store import APPLICATION_ID, Store
 from sfumato.policies import threshold
 
@@ -130,9 +131,10 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None
 
 
 def test_a_newer_ledger_is_refused(path: Path) -> None:
-    _edit(path, "PRAGMA user_version = 5")
+    _edit(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     assert _refusal(path) == (
-        f"'{path}' was written by a newer sfumato (ledger version 5; this one reads up to 4). Nothing "
+        f"'{path}' was written by a newer sfumato (ledger version {SCHEMA_VERSION + 1}; this one reads "
+        f"up to {SCHEMA_VERSION}). Nothing "
         "was drawn or recorded. Upgrade sfumato."
     )
 

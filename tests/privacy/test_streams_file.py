@@ -17,7 +17,7 @@ from ledger_worker import interrupt_statements
 
 from sfumato.domain import Line
 from sfumato.errors import LedgerError
-from sfumato.ledger import Ledger, StreamAccount, stream_rows
+from sfumato.ledger import Ledger, StreamAccount, stream_rows, stretches
 from sfumato.ledger import store as store_module
 from sfumato.ledger.schema import SCHEMA_VERSION
 from sfumato.policies import threshold
@@ -64,7 +64,9 @@ def _fullest(stream: StreamAccount) -> Fraction:
 @pytest.mark.parametrize(
     ("query", "arguments", "search"),
     [
-        (stream_rows.SPENT, (1, 2, 9), "SEARCH step USING PRIMARY KEY (stream=? AND time>? AND time<?)"),
+        (stretches.ROWS, (1, 2, 9), "SEARCH step USING PRIMARY KEY (stream=? AND time>? AND time<?)"),
+        (stretches._SUMS, (1, 2, 9), "SEARCH stretch USING PRIMARY KEY (stream=? AND number>? AND number<?)"),
+        (stretches._LAST, (1,), "SEARCH step USING PRIMARY KEY (stream=?)"),
         (stream_rows.STEPS, (1, 2, 9), "SEARCH step USING PRIMARY KEY (stream=? AND time>? AND time<?)"),
         (stream_rows.LAST, (1,), "SEARCH step USING PRIMARY KEY (stream=?)"),
     ],
@@ -88,6 +90,9 @@ def test_an_older_ledger_takes_streams_and_keeps_what_it_had(path: Path, version
     before = ledger.history()
     _edit(
         path,
+        "DROP TABLE identity",
+        "DROP TABLE stretch",
+        "DROP TABLE stream_sum",
         "DROP TABLE stamp",
         "DROP TABLE step",
         "DROP TABLE stream",
@@ -121,6 +126,14 @@ def test_streams_and_their_steps_are_append_only(stream: StreamAccount, path: Pa
 
 
 TRIGGERS = tuple(f"DROP TRIGGER {table}_never_{end}" for table in ("step", "stream") for end in ("changes", "goes"))
+
+
+# Whoever edits steps and knows of the sums takes those away as well: the next one to open the stream adds up anew.
+FORGET = (
+    "DROP TRIGGER stretch_never_goes",
+    "DELETE FROM stretch",
+    "UPDATE stream_sum SET steps = NULL, last = NULL, digest = NULL",
+)
 
 
 def _first_charge(path: Path) -> object:
@@ -165,14 +178,14 @@ def _all_steps(path: Path) -> object:
 def test_an_edited_stream_is_noticed(
     stream: StreamAccount, path: Path, statement: str, act: Callable[[Path], object], what: str
 ) -> None:
-    _edit(path, *TRIGGERS, statement)
+    _edit(path, *TRIGGERS, statement, *FORGET)
     with pytest.raises(LedgerError) as caught:
         act(path)
     assert str(caught.value) == (f"The ledger is damaged: {what}. Nothing was drawn or recorded. Restore a backup.")
 
 
 def test_a_raise_notices_a_window_that_is_overspent(stream: StreamAccount, path: Path) -> None:
-    _edit(path, *TRIGGERS, "UPDATE step SET epsilon = '3/2' WHERE time = 3")
+    _edit(path, *TRIGGERS, "UPDATE step SET epsilon = '3/2' WHERE time = 3", *FORGET)
     with pytest.raises(LedgerError, match=r"more is spent in a window than it holds"):
         stream.quote_step(1, epsilon="3/4")
 

@@ -15,7 +15,7 @@ from vault_states import NAME, NEWEST, PARTS, advance, first_state, next_state, 
 from sfumato.errors import VaultError
 from sfumato.noise import Refinable
 from sfumato.vault import State, Vault
-from sfumato.vault.sealing import Kind, Seal
+from sfumato.vault.sealing import VERSION, Kind, Seal
 
 HEADER = 38  # bytes
 
@@ -68,8 +68,8 @@ def test_a_change_of_any_byte_is_noticed(vault: Vault) -> None:
     whole = path.read_bytes()
     foreign = f"'{path}' is not a file of a vault, or it was cut short. {NEWEST}"
     newer = (
-        f"'{path}' was written by a newer sfumato (vault version {{}}; this one reads up to 1), or was damaged. "
-        "Nothing was drawn or recorded. Upgrade sfumato."
+        f"'{path}' was written by a newer sfumato (vault version {{}}; this one reads up to {VERSION}), or was "
+        "damaged. Nothing was drawn or recorded. Upgrade sfumato."
     )
     another = (
         f"'{path}' was sealed under another key than the one given. Nothing was drawn or recorded. Give the key that "
@@ -86,7 +86,7 @@ def test_a_change_of_any_byte_is_noticed(vault: Vault) -> None:
             if place < 8:
                 message = foreign
             elif place == 8:
-                message = newer.format(data[8]) if data[8] > 1 else changed
+                message = newer.format(data[8]) if data[8] > VERSION else changed
             else:
                 message = another if 18 <= place < 26 else changed
             assert str(refusal.value) == message, place

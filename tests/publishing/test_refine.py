@@ -363,7 +363,7 @@ def test_a_ledger_that_disagrees_with_the_vault_is_refused(vault, ledger, tmp_pa
     other = sf.Ledger(tmp_path / "other.db", epsilon=10)
     other.charge("1.99", first.guarantee.policy, label="by hand", release_id=first.id)
     told = refused(lambda: first.refine(epsilon=2, vault=vault, ledger=other), other)
-    assert told.startswith(f"the vault and account 'default' of '{tmp_path / 'other.db'}' disagree about the levels")
+    assert "was not paid for by account 'default'" in told
 
 
 def test_what_is_staged_has_a_size_that_says_nothing(vault, ledger, tmp_path, monkeypatch):

@@ -5,17 +5,9 @@ Everything above speaks one small SQL, with `?` for values, and holds a connecti
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
-
-# Connections must not be seen by a forked child, which would share their socket or their locks. None outlives an
-# operation, every operation holds the gate, and a fork waits for it.
-GATE = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=GATE.acquire, after_in_parent=GATE.release, after_in_child=GATE.release)
 
 
 class Rows(Protocol):

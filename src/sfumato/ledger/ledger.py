@@ -25,7 +25,7 @@ from pathlib import Path
 
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, PolicyMismatch
 from sfumato.exact import Number, positive_fraction, text
-from sfumato.ledger import checks, levels, rows, stream_rows
+from sfumato.ledger import checks, identity, levels, rows, stream_rows, stretches
 from sfumato.ledger.account import Account, Entry, Receipt
 from sfumato.ledger.database import Connection
 from sfumato.ledger.places import database_at
@@ -71,6 +71,7 @@ class Ledger:
             self._store.require_whole(connection)
             rows.require_sound(connection, self.place)
             levels.require_sound(connection)
+            stretches.require_all_sound(connection)
             account = rows.find_account(connection, self.dataset)
             if account is None:
                 if total is None:
@@ -239,6 +240,16 @@ class Ledger:
     def place(self) -> str:
         """Where the ledger is: its file, or its database without the password."""
         return self._store.place
+
+    @property
+    def payer(self) -> str:
+        """What a vault seals as the one who paid: the name that this ledger drew when it was made, and the account."""
+        return identity.payer(self._store, self.dataset)
+
+    @property
+    def reached(self) -> tuple[str, Fraction]:
+        """What a vault remembers of the account: its name, and how far it has come. An older copy has come less far."""
+        return self.payer, self.spent
 
     @property
     def path(self) -> Path | None:

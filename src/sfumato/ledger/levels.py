@@ -18,6 +18,7 @@ from sfumato.exact import LARGEST, text
 from sfumato.ledger import rows
 from sfumato.ledger.account import Account, Entry
 from sfumato.ledger.database import Connection
+from sfumato.ledger.kept import require_kept
 from sfumato.ledger.schema import damaged
 from sfumato.promise.budget import Epsilon, at_most, stored
 
@@ -116,12 +117,15 @@ def insert(connection: Connection, dataset: str, standing: Standing, entry: Entr
         "INSERT INTO level (account, release_id, level, epsilon, charge, entry) VALUES (?, ?, ?, ?, ?, ?)",
         (account, standing.release_id, standing.level + 1, epsilon, standing.row, number),
     )
+    written = connection.execute(_LEVELS, (dataset, standing.release_id)).fetchall()[-1:]
+    require_kept(written == [(standing.level + 1, epsilon, standing.row, number)], "a level of a release")
 
 
 def stamp(connection: Connection, release_id: str, level: int, token: str | None) -> None:
     """Keep which noise a level was charged for; the caller holds the transaction."""
     if token is not None:
         connection.execute("INSERT INTO stamp (release_id, level, token) VALUES (?, ?, ?)", (release_id, level, token))
+        require_kept(stamped(connection, release_id, level) == token, "the stamp of a level")
 
 
 def stamped(connection: Connection, release_id: str, level: int) -> str | None:

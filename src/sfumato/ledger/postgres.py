@@ -7,10 +7,13 @@ One database keeps one ledger, in its schema `sfumato`. What holds for a file ho
 - **Alone.** Writes wait for one advisory lock, which lasts as long as their transaction, and every statement after it
   sees what was committed before. A machine that goes silent while it holds the lock is cut off by the server.
 - **Whole from birth.** The tables are made in one transaction, or not at all.
-- **Fork-safe.** No connection outlives an operation (`database.GATE`).
+- **Fork-safe.** No connection outlives an operation, and no child keeps one (`gates`).
+- **In time.** A server that says nothing for longer than `timeout`, and a little, is given up (`patience`); nobody else
+  waits for it, neither those who use other ledgers nor a fork.
 
-A commit whose answer is lost may or may not have been kept: over-charged at worst. What a replica has not received is
-lost when it takes over, and spent budget with it: let a standby that may be promoted be a synchronous one.
+A commit whose answer is lost, or does not come in time, may or may not have been kept: over-charged at worst. What a
+replica has not received is lost when it takes over, and spent budget with it: let a standby that may be promoted be a
+synchronous one.
 
 Messages name user, host and database; the password and everything else in the URL stays out of them.
 """
@@ -18,13 +21,16 @@ Messages name user, host and database; the password and everything else in the U
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
 from sfumato.errors import InvalidInput, LedgerError, MissingExtra
-from sfumato.ledger.database import GATE, Connection, Rows
+from sfumato.ledger import gates, patience
+from sfumato.ledger.database import Connection, Rows
+from sfumato.ledger.kept import require_own_schema
 from sfumato.ledger.schema import SCHEMA_VERSION, Dialect, require_version, statements
 
 LOCK = 0x5366756D, 1  # "Sfum": the writers' advisory lock
@@ -79,6 +85,8 @@ POSTGRES = Dialect(
     by_key="",
     differs="IS DISTINCT FROM",
     refuse=_triggers,
+    # A digest of what no two ledgers share; servers before version 13 have no generator of identifiers.
+    random="md5(random()::text || clock_timestamp()::text || pg_backend_pid()::text || current_database())",
 )
 
 
@@ -98,13 +106,13 @@ class PostgresStore:
                 "'postgresql://user@host:5432/database', with every special character of a password percent-encoded; "
                 "what is left out is read from ~/.pgpass, PGPASSWORD and their like."
             )
-        patience = int(min(max(10, timeout), LONGEST // 1000))  # a busy server may take seconds to answer
+        # A network that swallows everything is noticed; the kernel counts in milliseconds.
         self._options: dict[str, Any] = {
-            "connect_timeout": patience,
-            "tcp_user_timeout": 1000 * patience,  # milliseconds: a network that swallows everything is noticed
+            "tcp_user_timeout": int(min(1000 * self._patience, LONGEST)),
             "target_session_attrs": "read-write",  # of several hosts the one that can record
             "application_name": "sfumato",
             **given,
+            "connect_timeout": _seconds_to_connect(given, self._patience),
             "client_encoding": "UTF8",
         }
         self._place = _without_secrets(given)
@@ -154,26 +162,38 @@ class PostgresStore:
         with self._transaction("write") as connection:
             self._require_ours(connection)
             _bring_up_to_date(connection)
+            require_own_schema(connection, self.place)
             yield connection
+
+    @property
+    def _patience(self) -> float:
+        """Seconds of silence after which the server is given up."""
+        return self.timeout + patience.MARGIN
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[Connection]:
-        with GATE, self._translated():
-            # Autocommit: transactions are begun and ended in so many words. Nothing is prepared, so that a pool of
-            # connections between here and the server does no harm.
-            raw = _driver().connect(**self._options, autocommit=True, prepare_threshold=None)
-            with contextlib.closing(raw):
-                connection = _Session(raw)
-                try:
-                    self._begin(connection, kind)
-                    yield connection
-                    self._commit(raw)
-                except BaseException:
-                    with contextlib.suppress(_driver().Error):
+        with self._translated(), gates.server_gate(self.place, self._patience), self._connected() as raw:
+            connection = _Session(raw)
+            try:
+                self._begin(connection, kind)
+                yield connection
+                self._commit(raw, kind)
+            except BaseException as error:
+                if not isinstance(error, patience.Overdue):
+                    with contextlib.suppress(_driver().Error, patience.Overdue):
                         raw.rollback()
-                    raise
+                raise
 
-    def _commit(self, raw: Any) -> None:
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        # Autocommit: transactions are begun and ended in so many words. Nothing is prepared, so that a pool of
+        # connections between here and the server does no harm.
+        raw = _driver().connect(**self._options, autocommit=True, prepare_threshold=None)
+        patience.limit(raw, self._patience)
+        with gates.socket_of_this_process(raw.fileno(), raw.close):
+            yield raw
+
+    def _commit(self, raw: Any, kind: str) -> None:
         """End a transaction, and believe nothing but a plain COMMIT.
 
         The server rolls back what had an error in it and says so only here; and where somebody ends the wait for a
@@ -181,7 +201,16 @@ class PostgresStore:
         """
         warnings: list[str] = []
         raw.add_notice_handler(lambda notice: warnings.append(str(notice.message_primary)))
-        ended = raw.execute("COMMIT").statusmessage
+        try:
+            ended = raw.execute("COMMIT").statusmessage
+        except patience.Overdue as silence:
+            if kind == "read":
+                raise
+            raise LedgerError(
+                f"The ledger '{self.place}' could not be used: the server did not answer the COMMIT within "
+                f"{self._patience:g} seconds. What was charged may be spent, and nothing was drawn. Look after the "
+                "server; what it has kept stands in the ledger's history."
+            ) from silence
         if ended != "COMMIT":
             raise LedgerError(
                 f"The ledger '{self.place}' could not be used: the server answered {ended} instead of COMMIT. Nothing "
@@ -219,6 +248,18 @@ class PostgresStore:
         """The driver's errors as ours."""
         try:
             yield
+        except patience.Overdue as error:
+            raise LedgerError(
+                f"The ledger '{self.place}' could not be used: the server did not answer within {self._patience:g} "
+                "seconds. Nothing was drawn or recorded. Look after the server and the network, or open the ledger "
+                "with a longer timeout."
+            ) from error
+        except TimeoutError as error:
+            raise LedgerError(
+                f"The ledger '{self.place}' could not be used: another thread of this program was using it for "
+                f"{self._patience:g} seconds. Nothing was drawn or recorded. Try again when it has finished, or open "
+                "the ledger with a longer timeout."
+            ) from error
         except _driver().Error as error:
             state = error.sqlstate or ""
             step = next((words for code, words in _NEXT_STEP.items() if state.startswith(code)), None)
@@ -252,6 +293,14 @@ def _driver() -> Any:
     except ImportError as error:
         raise MissingExtra("psycopg", "postgres", "A ledger in PostgreSQL") from error
     return psycopg
+
+
+def _seconds_to_connect(given: dict[str, Any], longest: float) -> int:
+    """For each of the hosts; the URL may ask for less, and the driver takes at least 2."""
+    hosts = 1 + str(given.get("host") or given.get("hostaddr") or "").count(",")
+    share = max(2, math.ceil(min(longest, LONGEST // 1000) / hosts))
+    wanted = str(given.get("connect_timeout") or "")
+    return min(share, int(wanted)) if wanted.isdigit() and int(wanted) else share
 
 
 def _has_ledger(connection: Connection) -> bool:

@@ -11,6 +11,7 @@ from typing import cast
 from sfumato.errors import SfumatoError
 from sfumato.ledger.account import Account, Entry, EntryKind
 from sfumato.ledger.database import Connection
+from sfumato.ledger.kept import require_kept
 from sfumato.ledger.schema import damaged
 from sfumato.policies import Policy, policy_from_spec
 from sfumato.promise.budget import Epsilon, stored
@@ -68,6 +69,7 @@ def insert_account(connection: Connection, account: Account) -> None:
         "VALUES ((SELECT coalesce(max(id), 0) + 1 FROM account), ?, ?, ?, ?, ?, ?, ?, ?)",
         (account.dataset, *_amounts(account), *_terms(account), account.opened.isoformat()),
     )
+    require_kept(find_account(connection, account.dataset) == account, "a new account")
 
 
 def update_account(connection: Connection, account: Account) -> None:
@@ -77,6 +79,7 @@ def update_account(connection: Connection, account: Account) -> None:
         "= ? WHERE dataset = ?",
         (*_amounts(account), *_terms(account), account.dataset),
     )
+    require_kept(find_account(connection, account.dataset) == account, "what an account has spent")
 
 
 def insert_entry(connection: Connection, dataset: str, entry: Entry, fingerprint: str | None) -> int:
@@ -102,7 +105,9 @@ def insert_entry(connection: Connection, dataset: str, entry: Entry, fingerprint
         ),
     )
     # The one just made: nobody else writes in this transaction, and no row ever goes.
-    return cast(int, connection.execute("SELECT max(id) FROM entry").fetchone()[0])
+    number = cast(int, connection.execute("SELECT max(id) FROM entry").fetchone()[0])
+    require_kept(entry_at(connection, number) == entry, "an entry of the history")
+    return number
 
 
 def require_sound(connection: Connection, place: str) -> None:

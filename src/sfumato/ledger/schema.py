@@ -14,6 +14,7 @@ file only lacks tables, and gets them with the first transaction that writes to 
 | 2 | levels: how far a release was refined |
 | 3 | streams and their steps |
 | 4 | stamps: which noise was charged for a level |
+| 6 | the ledger's own name, by which a vault knows it again; what the steps of every stream come to |
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 
 from sfumato.errors import LedgerError
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,8 @@ class Dialect:
 
     `key` is the number of a row, `counted` one that is never given again; `whole` is a type of at least 63 bits;
     `by_key` keeps a table in the order of its key; `differs` compares rows that may hold NULL; `refuse` makes the
-    triggers (name, table, event, condition, message) that refuse a change.
+    triggers (name, table, event, condition, message) that refuse a change; `random` is a new text of 32 hexadecimal
+    digits.
     """
 
     key: str
@@ -41,6 +43,7 @@ class Dialect:
     by_key: str
     differs: str
     refuse: Callable[[str, str, str, str, str], tuple[str, ...]]
+    random: str
 
 
 def _sqlite_trigger(name: str, table: str, event: str, condition: str, message: str) -> tuple[str, ...]:
@@ -55,6 +58,7 @@ SQLITE = Dialect(
     by_key="WITHOUT ROWID",
     differs="IS NOT",
     refuse=_sqlite_trigger,
+    random="lower(hex(randomblob(16)))",
 )
 
 
@@ -185,7 +189,44 @@ _STAMPS = (
     _Kept("stamp", "stamps"),
 )
 
-_ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS, 4: _STAMPS}
+_IDENTITY = (
+    # Drawn when the ledger is made: a copy has the same, another ledger another.
+    """
+    CREATE TABLE identity (
+        one  {whole} PRIMARY KEY CHECK (one = 1),
+        name TEXT NOT NULL
+    )
+    """,
+    "INSERT INTO identity (one, name) VALUES (1, {random})",
+    _Kept("identity", "names"),
+)
+
+_STRETCHES = (
+    # What the rows of `step` come to, for a whole stream and for every stretch of its time (`stretches`). A stream of
+    # an older ledger has NULL here until somebody opens it.
+    """
+    CREATE TABLE stream_sum (
+        stream {whole} PRIMARY KEY REFERENCES stream (id),
+        steps  {whole},     -- rows of `step`
+        last   {whole},     -- the latest time
+        digest TEXT
+    )
+    """,
+    "INSERT INTO stream_sum (stream) SELECT id FROM stream",
+    """
+    CREATE TABLE stretch (
+        stream {whole} NOT NULL REFERENCES stream (id),
+        number {whole} NOT NULL,
+        steps  {whole} NOT NULL,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (stream, number)
+    ) {by_key}
+    """,
+    _Kept("stream_sum", "sums", changes=True),
+    _Kept("stretch", "sums", changes=True),
+)
+
+_ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS, 4: _STAMPS, 5: (), 6: _IDENTITY + _STRETCHES}
 
 
 def statements(say: Dialect, *, since: int) -> Iterator[str]:
@@ -195,7 +236,9 @@ def statements(say: Dialect, *, since: int) -> Iterator[str]:
             if isinstance(part, _Kept):
                 yield from part.triggers(say)
             else:
-                yield part.format(key=say.key, counted=say.counted, whole=say.whole, by_key=say.by_key)
+                yield part.format(
+                    key=say.key, counted=say.counted, whole=say.whole, by_key=say.by_key, random=say.random
+                )
 
 
 def require_version(version: int, place: str) -> None:

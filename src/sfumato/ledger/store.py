@@ -8,7 +8,7 @@
 - **Whole from birth.** A new ledger is built under another name and linked into place, so the path never
   holds half a ledger, two processes that create it at once get the same one, and an empty file is always
   damage, never a fresh start.
-- **Fork-safe.** SQLite must not see its own connections in a forked child (`database.GATE`).
+- **Fork-safe.** SQLite must not see its own connections in a forked child (`gates`).
 
 Every failure is a LedgerError. When a commit itself fails the charge may or may not have been kept:
 over-charged at worst.
@@ -25,7 +25,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sfumato.errors import LedgerError
-from sfumato.ledger.database import GATE, Connection
+from sfumato.ledger.database import Connection
+from sfumato.ledger.gates import file_gate
+from sfumato.ledger.kept import require_own_file
 from sfumato.ledger.schema import SCHEMA_VERSION, SQLITE, damaged, require_version, statements
 
 APPLICATION_ID = 0x5366756D  # "Sfum", in the header of the file
@@ -77,7 +79,7 @@ class Store:
                 "another path."
             )
         draft = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
-        with GATE, self._translated():
+        with file_gate(self.path), self._translated():
             try:
                 with closing(_connect(draft, "rwc", self.timeout)) as connection:
                     _make_durable(connection, str(self.path))
@@ -114,11 +116,12 @@ class Store:
         """A connection that nobody else writes beside; committed and on disk when the block ends without an error."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             _bring_up_to_date(connection)  # kept only if the block ends well, like all the rest
+            require_own_file(connection, self.place)
             yield connection
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with GATE, self._translated(), closing(self._begun(begin)) as connection:
+        with file_gate(self.path), self._translated(), closing(self._begun(begin)) as connection:
             try:
                 yield connection
                 connection.execute("COMMIT")

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from sfumato.errors import SfumatoError
-from sfumato.ledger import rows
+from sfumato.ledger import rows, stretches
 from sfumato.ledger.database import Connection
+from sfumato.ledger.kept import require_kept
 from sfumato.ledger.schema import damaged
 from sfumato.ledger.steps import Step
 from sfumato.policies import Policy, policy_from_spec
@@ -23,8 +24,6 @@ STREAM = (
 )
 LAST = "SELECT time FROM step WHERE stream = ? ORDER BY time DESC LIMIT 1"
 FIRST = "SELECT time FROM step WHERE stream = ? ORDER BY time LIMIT 1"
-# Every level of a step is a row, and the last one is what the step has spent.
-SPENT = "SELECT time, epsilon FROM step WHERE stream = ? AND time BETWEEN ? AND ? ORDER BY time, level"
 STEPS = (
     "SELECT time, level, epsilon, label, release_id FROM step WHERE stream = ? AND time BETWEEN ? AND ? "
     "ORDER BY time, level"
@@ -95,6 +94,9 @@ def insert(connection: Connection, dataset: str, name: str, terms: Terms, policy
             rows.now().isoformat(),
         ),
     )
+    found = find(connection, dataset, name)
+    require_kept(found is not None and found.terms == terms, "a stream")
+    stretches.begin(connection, cast(Found, found).row)
 
 
 def policy_of(connection: Connection, row: int, name: str) -> Policy:
@@ -112,6 +114,8 @@ def policy_of(connection: Connection, row: int, name: str) -> Policy:
 def set_clock(connection: Connection, row: int, clock: Clock) -> None:
     """Say how a stream tells the time, once and for all."""
     connection.execute("UPDATE stream SET clock = ? WHERE id = ?", (clock, row))
+    kept = connection.execute("SELECT clock FROM stream WHERE id = ?", (row,)).fetchone()
+    require_kept(kept == (clock,), "how a stream tells the time")
 
 
 def last_tick(connection: Connection, row: int) -> int | None:
@@ -126,9 +130,10 @@ def first_tick(connection: Connection, row: int) -> int | None:
     return None if first is None else cast(int, first[0])
 
 
-def spent_between(connection: Connection, row: int, first: int, last: int) -> list[tuple[int, Epsilon]]:
-    """(tick, ε) of the steps from one tick to another, both included."""
-    latest: dict[int, str] = dict(connection.execute(SPENT, (row, first, last)))
+def spent_between(connection: Connection, found: Found, name: str, first: int, last: int) -> list[tuple[int, Epsilon]]:
+    """(tick, ε) of the steps from one tick to another, both included; they are those that were recorded."""
+    steps = stretches.read(connection, found.row, name, found.terms.window, first, last)
+    latest = {step[0]: step[2] for step in steps}  # every level is a row, and the last one is what the step has spent
     try:
         return [(tick, rows.read_amount(epsilon)) for tick, epsilon in latest.items()]
     except (TypeError, ValueError, ZeroDivisionError) as error:
@@ -160,17 +165,12 @@ def count(connection: Connection, row: int) -> int:
     return cast(int, connection.execute(COUNT, (row,)).fetchone()[0])
 
 
-def insert_step(connection: Connection, row: int, tick: int, step: Step) -> None:
+def insert_step(connection: Connection, found: Found, name: str, tick: int, step: Step) -> None:
     """Add a step, or the next level of one."""
+    epsilon, recorded = stored(step.epsilon, "epsilon"), rows.now().isoformat()
+    row = (tick, step.level, epsilon, step.label, step.release_id, recorded)
     connection.execute(
         "INSERT INTO step (stream, time, level, epsilon, label, release_id, recorded) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            row,
-            tick,
-            step.level,
-            stored(step.epsilon, "epsilon"),
-            step.label,
-            step.release_id,
-            rows.now().isoformat(),
-        ),
+        (found.row, *row),
     )
+    stretches.record(connection, found.row, name, found.terms.window, row)

@@ -18,9 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from fractions import Fraction
 
 from sfumato.exact import Number, positive_fraction
-from sfumato.ledger import checks, levels, stream_refusals, stream_rows
+from sfumato.ledger import checks, identity, levels, stream_refusals, stream_rows, stretches
 from sfumato.ledger.database import Connection, Database
 from sfumato.ledger.schema import damaged
 from sfumato.ledger.steps import Remaining, Spent, Step, StepReceipt, frees, room, tightest
@@ -67,6 +68,9 @@ class StreamAccount:
                 if refusal is not None:
                     raise refusal
                 policy = policy or stream_rows.policy_of(connection, found.row, name)
+                stretches.adopt(connection, found.row, name, found.terms.window)
+        with store.read() as connection:  # all of its steps, and no writer waits meanwhile
+            stretches.require_sound(connection, self._found(connection).row, name, self._terms.window)
         self._policy = policy
 
     # ---------------------------------------------------------------- the promise
@@ -95,6 +99,19 @@ class StreamAccount:
     def max_per_entity(self) -> int | None:
         """How many records of a person are counted at each time, at most; None where the unit is the record."""
         return self._terms.unit.max_per_entity
+
+    def payer(self, time: Time) -> str:
+        """What a vault seals as the one who paid for a step: the ledger, the account, the stream and the time."""
+        tick, clock = ticks_of(time, self.window)
+        return identity.payer(self._store, self._dataset, self.name, f"{clock} {tick}")
+
+    @property
+    def reached(self) -> tuple[str, Fraction | None]:
+        """What a vault remembers of the stream: its name, and its last tick. An older copy has come less far."""
+        name = identity.payer(self._store, self._dataset, self.name)
+        with self._store.read() as connection:
+            last = stream_rows.last_tick(connection, self._found(connection).row)
+        return name, None if last is None else Fraction(last)
 
     # ---------------------------------------------------------------- spending
 
@@ -147,7 +164,7 @@ class StreamAccount:
                 raise stream_refusals.not_next(self.name, time_said(tick, clock), step, level)
             more, left = self._weighed(connection, found, step, tick, clock, asked)
             raised = replace(step, epsilon=asked, label=label, level=step.level + 1)
-            stream_rows.insert_step(connection, found.row, tick, raised)
+            stream_rows.insert_step(connection, found, self.name, tick, raised)
             levels.stamp(connection, step.release_id or "", raised.level, token)
         return StepReceipt(stream=self.name, step=raised, epsilon=more, remaining=Epsilon(left - more))
 
@@ -245,7 +262,7 @@ class StreamAccount:
             if found.clock is None:
                 stream_rows.set_clock(connection, found.row, clock)
             step = Step(time=time_at(tick, clock), epsilon=asked, label=label, release_id=release_id, level=0)
-            stream_rows.insert_step(connection, found.row, tick, step)
+            stream_rows.insert_step(connection, found, self.name, tick, step)
         return StepReceipt(stream=self.name, step=step, epsilon=asked, remaining=Epsilon(left - asked))
 
     def _found(self, connection: Connection) -> Found:
@@ -281,7 +298,7 @@ class StreamAccount:
 
     def _window_at(self, connection: Connection, found: Found, tick: int) -> tuple[Spent, Epsilon]:
         """(what was spent, what is left) in the window that ends at a tick."""
-        spent = stream_rows.spent_between(connection, found.row, self.window.first(tick), tick)
+        spent = stream_rows.spent_between(connection, found, self.name, self.window.first(tick), tick)
         left = room(spent, self.epsilon)
         self._require_sound(left)
         return spent, left
@@ -315,7 +332,7 @@ class StreamAccount:
         if asked <= step.epsilon:
             raise stream_refusals.no_raise(self.name, time_said(tick, clock), step, asked)
         around = self.window.first(tick), tick + self.window.size - 1
-        spent = stream_rows.spent_between(connection, found.row, *around)
+        spent = stream_rows.spent_between(connection, found, self.name, *around)
         end, left = tightest(spent, tick, self.window, self.epsilon)
         self._require_sound(left)
         more = Epsilon(asked - step.epsilon)

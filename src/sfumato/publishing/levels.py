@@ -10,6 +10,11 @@ then it is handed out, from there. Whatever is interrupted goes on where it stoo
 once it was charged, and never charged twice. A token that the ledger keeps with the charge says which noise was paid
 for, so that a copy of the vault hands out no other.
 
+The vault is a witness against ledgers, too. The name of the account that paid is sealed with the noise: another one
+pays for nothing of it. And a ledger that counts fewer levels than the vault has, or has not come as far as the vault
+remembers (`sfumato.publishing.witness`), is an older copy, which forgot what was spent: nothing is published or handed out
+before the newest one is back, not even what was made.
+
 The release that is handed in names what is to be refined, and nothing more: its description is compared with the one
 that was sealed with the noise. Under an edited one the noise would no longer fit the counts.
 """
@@ -33,6 +38,7 @@ from sfumato.noise import SystemSource
 from sfumato.noise.gradual import Refinable
 from sfumato.promise import Epsilon, Guarantee
 from sfumato.publishing.step import StreamStep
+from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
 from sfumato.release.files import from_bytes, honest, to_bytes
 from sfumato.vault import Vault
@@ -54,9 +60,9 @@ def require_vault(vault: Any, mechanism: Mechanism, private: bool) -> None:
         )
 
 
-def store(vault: Vault, release: Release, blocks: tuple[Refinable, ...], *, charged: bool) -> None:
-    """Keep the noise of a new release."""
-    vault.create(release.id, _state(release, blocks, 0, charged=charged))
+def store(vault: Vault, release: Release, blocks: tuple[Refinable, ...], *, charged: bool, payer: str = "") -> None:
+    """Keep the noise of a new release, and who paid for it."""
+    vault.create(release.id, _state(release, blocks, 0, charged=charged, payer=payer))
 
 
 def refine(
@@ -81,29 +87,25 @@ def refine(
             "already. Nothing was drawn or recorded. Use a larger one."
         )
     with vault.lock(release.id):
+        if ledger is not None:
+            require_newest(vault, ledger)
         counted = None if ledger is None else ledger.level(release.id)
         if ledger is not None and counted is None:
             raise InvalidInput(
                 f"release '{release.id}' was not charged to {_where(ledger)}. Nothing was drawn or recorded. Give the "
                 "ledger that it was charged to."
             )
-        _finish(vault, release.id, ledger, counted)
+        payer = "" if ledger is None else ledger.payer
+        _finish(vault, release.id, ledger, counted, payer)
         state = vault.read(release.id, at_least=0 if counted is None else counted[0])
         made = {epsilon: level for level, epsilon in vault.levels(release.id)}
-        if counted is not None and made.get(counted[1]) != counted[0]:
-            raise VaultError(
-                f"the vault and {_where(ledger)} disagree about the levels of release '{release.id}'. Nothing was "
-                "drawn or recorded. Give the ledger that the release was charged to, and the newest copy of the vault."
-            )
+        _require_payer(state, ledger, payer)
+        if ledger is not None and counted is not None:
+            _require_agreement(state, made, ledger, counted)
         kept = _Kept.of(state)
         kept.require(release)
         if asked in made:
             return _handed_out(vault, release.id, made[asked])
-        if state.charged and ledger is None:
-            raise InvalidInput(
-                f"release '{release.id}' was charged to a ledger, and so must its levels be. Nothing was drawn or "
-                "recorded. Give ledger=…, the one it was published with."
-            )
         if asked < state.epsilon:
             raise InvalidInput(
                 f"epsilon={text(asked)} lies below {text(state.epsilon)}, the finest level of this release, and was "
@@ -111,11 +113,11 @@ def refine(
                 "nothing more, or for a larger one."
             )
         staged = vault.staged(release.id)
-        if staged is None or staged[0].epsilon != asked:
+        if staged is None or (staged[0].epsilon, staged[0].payer) != (asked, payer):
             if ledger is not None:
                 ledger.quote_level(release.id, epsilon=asked)
             finer, blocks = _finer(kept, state, asked)
-            next_state = _state(finer, blocks, state.level + 1, charged=state.charged)
+            next_state = _state(finer, blocks, state.level + 1, charged=state.charged, payer=payer)
             vault.stage(release.id, next_state, to_bytes(finer), state.level)
         else:
             next_state = staged[0]
@@ -128,16 +130,22 @@ def refine(
                 label=label or f"level {level} of {kept.mechanism.name}",
                 token=next_state.token,
             )
+            remember(vault, ledger)
         return from_bytes(vault.settle(release.id, level, asked), "the vault's outbox")
 
 
 def _finish(
-    vault: Vault, release_id: str, ledger: Ledger | StreamStep | None, counted: tuple[int, Epsilon] | None
+    vault: Vault,
+    release_id: str,
+    ledger: Ledger | StreamStep | None,
+    counted: tuple[int, Epsilon] | None,
+    payer: str,
 ) -> None:
-    """Settle a level that was charged before an interruption: if it is the noise that was charged."""
+    """Settle a level that was charged before an interruption: if it is the noise that was charged, to its payer."""
     staged = vault.staged(release_id)
     if staged is None or ledger is None or counted is None or staged[0].level != counted[0]:
         return
+    _require_payer(staged[0], ledger, payer)
     if ledger.stamp(release_id, counted[0]) != staged[0].token:
         raise VaultError(
             f"level {counted[0]} of release '{release_id}' was charged for another copy of this vault, and made there: "
@@ -145,6 +153,40 @@ def _finish(
             "the vault back."
         )
     vault.settle(release_id, *counted)
+
+
+def _require_payer(state: State, ledger: Ledger | StreamStep | None, payer: str) -> None:
+    """Refuse to go on without the one who paid so far, or with another. What nobody is known to have paid may begin."""
+    if ledger is None and (state.charged or state.payer):
+        raise InvalidInput(
+            f"release '{state.release_id}' was charged to a ledger, and so must its levels be. Nothing was drawn or "
+            "recorded. Give ledger=…, the one it was published with."
+        )
+    if state.payer not in ("", payer):
+        raise VaultError(
+            f"release '{state.release_id}' was not paid for by {_where(ledger)}: the vault has it sealed with the name "
+            "of another ledger, account or step. Nothing was drawn or recorded. Give the ledger that the release was "
+            "charged to; a ledger that was made anew in its place has another name."
+        )
+
+
+def _require_agreement(
+    state: State, made: dict[Epsilon, int], ledger: Ledger | StreamStep, counted: tuple[int, Epsilon]
+) -> None:
+    """Refuse a ledger that the vault proves wrong: one that forgot levels, or that charged for other ones."""
+    level, epsilon = counted
+    if state.level > level:
+        raise VaultError(
+            f"the vault has release '{state.release_id}' at level {state.level}, but {_where(ledger)} knows of level "
+            f"{level} alone: this is an older copy of the ledger, and what was spent since is forgotten in it. Nothing "
+            "was drawn or recorded. Put the newest copy of the ledger back."
+        )
+    token = ledger.stamp(state.release_id, level) if level else None
+    if made.get(epsilon) != level or token not in (None, state.token):
+        raise VaultError(
+            f"the vault and {_where(ledger)} disagree about the levels of release '{state.release_id}'. Nothing was "
+            "drawn or recorded. Give the ledger that the release was charged to, and the newest copy of the vault."
+        )
 
 
 def _handed_out(vault: Vault, release_id: str, level: int) -> Release:
@@ -219,7 +261,7 @@ def _added(mechanism: AdditiveMechanism, blocks: tuple[Refinable, ...]) -> NDArr
     return mechanism.disturbance([block.value for block in blocks])
 
 
-def _state(release: Release, blocks: tuple[Refinable, ...], level: int, *, charged: bool) -> State:
+def _state(release: Release, blocks: tuple[Refinable, ...], level: int, *, charged: bool, payer: str) -> State:
     if release.measured is None:
         raise InvalidInput("a release without its noisy integers cannot be kept in a vault.")
     about = {
@@ -235,6 +277,7 @@ def _state(release: Release, blocks: tuple[Refinable, ...], level: int, *, charg
         blocks=blocks,
         measured=np.array(release.measured),
         charged=charged,
+        payer=payer,
         token=secrets.token_hex(16),
         about=json.dumps(about, sort_keys=True, allow_nan=False),
     )

@@ -20,6 +20,7 @@ from sfumato.noise.source import require
 from sfumato.planning import Plan
 from sfumato.publishing.levels import require_vault, store
 from sfumato.publishing.step import StreamStep
+from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
 from sfumato.vault import Vault
 
@@ -56,6 +57,7 @@ def publish(
     mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
     if vault is not None:
         require_vault(vault, mechanism, private)
+    payer = ""
     if ledger is not None:
         if not isinstance(ledger, (Ledger, StreamStep)):
             raise InvalidInput(
@@ -69,6 +71,9 @@ def publish(
             )
         if isinstance(ledger, StreamStep):
             guarantee = ledger.promised(guarantee)
+        if vault is not None:
+            require_newest(vault, ledger)
+            payer = ledger.payer
         ledger.charge(
             plan.epsilon,
             plan.policy,
@@ -99,7 +104,9 @@ def publish(
         measured=measured,
     )
     if vault is not None:
-        store(vault, release, blocks, charged=ledger is not None)
+        store(vault, release, blocks, charged=ledger is not None, payer=payer)
+        if ledger is not None:
+            remember(vault, ledger)
     return release
 
 

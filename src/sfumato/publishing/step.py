@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from sfumato.exact import Number
 from sfumato.ledger.streams import StreamAccount
@@ -26,6 +27,16 @@ class StreamStep:
     def policy(self) -> Policy:
         """The policy of every step of the stream."""
         return self.account.policy
+
+    @property
+    def payer(self) -> str:
+        """What a vault seals as the one who paid."""
+        return self.account.payer(self.time)
+
+    @property
+    def reached(self) -> tuple[str, Fraction | None]:
+        """What a vault remembers of the stream."""
+        return self.account.reached
 
     def promised(self, guarantee: Guarantee) -> Guarantee:
         """The guarantee of a release at this step: its own ε, and the promise of the stream for every window."""

@@ -6,7 +6,7 @@ A sealed file is a header, the ciphertext, and a tag of 16 bytes.
 | --- | --- | --- |
 | 8 | magic | `sfvault` and a zero |
 | 1 | version | of this format and of what is inside |
-| 1 | kind | a state, a staged state, or a finished release |
+| 1 | kind | a state, a staged state, a finished release, or how far a ledger had come |
 | 8 | level | little-endian |
 | 8 | key name | tells a wrong key from a damaged file; HMAC-SHA256 under the key, cut |
 | 12 | nonce | fresh randomness for every write |
@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from sfumato.errors import VaultError
 
 KEY_BYTES = 32
-VERSION = 1
+VERSION = 2  # 1: states without the name of who paid; what is written over them must not lose it again
 
 _MAGIC = b"sfvault\0"
 _HEADER = struct.Struct("<8sBBQ8s12s")
@@ -46,6 +46,7 @@ class Kind(IntEnum):
     STATE = 1
     STAGED = 2
     OUTBOX = 3
+    LEDGER = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,9 @@ class State:
     `level` counts from 0, the release as first published.
     `charged` says that the release was charged to a ledger, which must then count its levels; `token` is drawn at
     random for every level, and the ledger keeps it with the charge, so that a copy of the vault cannot pass another
-    noise off for the one that was charged. `about` is the description of the release, so that nobody's copy of it need
-    be trusted. Printing shows no value.
+    noise off for the one that was charged. `payer` is the account that was charged, of a ledger that drew its own name
+    (empty where none was, and in states that are older than the names): no other one pays. `about` is the description
+    of the release, so that nobody's copy of it need be trusted. Printing shows no value.
     """
 
     release_id: str
@@ -45,6 +46,7 @@ class State:
     charged: bool
     token: str = ""
     about: str = ""
+    payer: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", Epsilon(positive_fraction(self.epsilon, "epsilon")))
@@ -59,7 +61,7 @@ class State:
             raise InvalidInput(f"measured of type {kind} must be an array of int64.")
         if not isinstance(self.charged, bool):
             raise InvalidInput(f"charged={self.charged!r} must be True or False.")
-        for name in ("release_id", "token", "about"):
+        for name in ("release_id", "token", "about", "payer"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidInput(f"{name} of type {type(getattr(self, name)).__name__} must be a string.")
         measured = np.ascontiguousarray(measured).reshape(measured.shape).view()
@@ -75,6 +77,7 @@ class State:
         """Whether this can be the next level of the older state: one chain, every half at most what it was."""
         return (
             (self.release_id, self.charged) == (older.release_id, older.charged)
+            and older.payer in ("", self.payer)
             and self.level == older.level + 1
             and self.epsilon > older.epsilon
             and self.measured.shape == older.measured.shape
@@ -99,6 +102,7 @@ def encode(state: State, levels: tuple[Level, ...], payload: bytes = b"") -> Ite
         "token": state.token,
         "about": state.about,
         "charged": state.charged,
+        "payer": state.payer,
         "levels": [[number, stored(epsilon, "epsilon")] for number, epsilon in levels],
         "blocks": [
             {"rate": stored(block.rate, "rate"), "shape": list(block.shape), "bytes": width}
@@ -142,6 +146,7 @@ def decode(content: bytes) -> tuple[State, tuple[Level, ...], bytes]:
         token=about["token"],
         about=about["about"],
         charged=about["charged"],
+        payer=about.get("payer", ""),  # version 1 has none
     )
     payload = bytes(view[start:])
     if len(payload) != about["payload"]:

@@ -19,10 +19,12 @@ What it cannot do: keep a secret from whoever can read the key, and forget what 
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -178,6 +180,21 @@ class Vault:
             )
         return None if found is None else found[1]
 
+    # ---------------------------------------------------------------- a witness against older ledgers
+
+    def remembers(self, payer: str) -> Fraction | None:
+        """How far an account or a stream had come when it was last used with this vault, or None."""
+        found = self._shelf.read(_ledger(payer))
+        return None if found is None else Fraction(found[1].decode())
+
+    def remember(self, payer: str, reached: Fraction) -> None:
+        """Keep how far an account or a stream has come. What is remembered only grows."""
+        seal = _ledger(payer)
+        with self.lock(seal.release_id):
+            known = self.remembers(payer)
+            if known is None or known < reached:
+                self._shelf.write(seal, [f"{reached.numerator}/{reached.denominator}".encode()])
+
     # ---------------------------------------------------------------- alone, and intact
 
     @contextmanager
@@ -272,6 +289,10 @@ def _outbox(release_id: object, level: object) -> Seal:
     if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < 1 << 63:
         raise InvalidInput(f"level={level!r} must be a whole number of at least 0. Nothing was drawn or recorded.")
     return Seal(Kind.OUTBOX, release_name(release_id), level)
+
+
+def _ledger(payer: str) -> Seal:
+    return Seal(Kind.LEDGER, hashlib.sha256(payer.encode()).hexdigest(), 0)
 
 
 def _require_private(state: State) -> None:
