@@ -251,9 +251,9 @@ def test_cells_lie_in_their_intervals_as_often_as_promised(policy: str, name: st
     excess = max(b.noise.fourth_cumulant / b.noise.variance**2 for b in plan.mechanism.model.blocks)
     ratio = math.sqrt(((found / deviation) ** 2).mean())
     assert abs(ratio - 1) < Z * math.sqrt((2 + excess) / (4 * samples)) + 0.002  # the cells share a little noise
-    if deviation.min() > SMOOTH:  # no steps to speak of: neither too wide, and 10 % too narrow is noticed
+    if deviation.min() > SMOOTH:  # no steps to speak of: neither too wide, and 12 % too narrow is noticed
         assert held <= 0.965
-        assert (np.abs(found) <= 0.9 * margin).mean() < 0.95 - Z * math.sqrt(0.05 * 0.95 / samples)
+        assert (np.abs(found) <= 0.88 * margin).mean() < 0.95 - Z * math.sqrt(0.05 * 0.95 / samples)
 
 
 LENGTHS = [

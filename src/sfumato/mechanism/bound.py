@@ -1,22 +1,29 @@
 """How far a plan is from the best that any matrix mechanism could do: the singular value bound.
 
-For a workload W of m queries under add/remove, every matrix mechanism has a total squared error of at least
-`(2/ε²)·(Σ σ_i(W))²/n`, n being the number of columns (Li and Miklau, ICDT 2013; the L1 sensitivity that ε-privacy
-needs is at least the L2 one of their theorem). By transformational equivalence the same holds under a policy with W·P
-in the place of W and the number of edges in the place of n. The squares of the singular values are the eigenvalues of
-`L^½·G·L^½` with the Gram matrix G = WᵀW and the Laplacian L = P·Pᵀ.
+For a workload W of m queries under add/remove, every matrix mechanism with continuous Laplace noise has a total squared
+error of at least `(2/ε²)·(Σ σ_i(W))²/n`, n being the number of columns (Li and Miklau, ICDT 2013; the L1 sensitivity
+that ε-privacy needs is at least the L2 one of their theorem). By transformational equivalence the same holds under a
+policy with W·P in the place of W and the number of edges in the place of n. The squares of the singular values are the
+eigenvalues of `L^½·G·L^½` with the Gram matrix G = WᵀW and the Laplacian L = P·Pᵀ.
 
-The bound is for matrix mechanisms with continuous noise; data-dependent mechanisms, and discrete noise at large ε,
-may fall below it.
+Discrete noise has less variance, and beats that bound at large ε. What is compared here with integer noise is the bound
+for integer noise: v(ε) = 1/(2·sinh²(ε/2)), the variance of discrete Laplace noise of rate ε, takes the place of 2/ε².
+A mechanism x + L·η, with an integer vector c for every edge p = L·c and Σ |c_j|·r_j ≤ ε, has the error ‖W·L·V^½‖²,
+V = diag(v(r_j)), and with C of all c in its columns the nuclear norm Σ σ(W·P) = ‖W·L·C‖* is at most
+‖W·L·V^½‖·‖V^-½·C‖. Every column of V^-½·C has a squared norm of Σ c²·2·sinh²(r/2) ≤ 2·sinh²(Σ |c|·r/2) ≤ 1/v(ε): for
+whole |c| ≥ 1 sinh(|c|·x) is at least |c|·sinh(x), and sinh² grows faster than sums. Data-dependent mechanisms may fall
+below it.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Complete, NoMoves, Policy, Stencil
 from sfumato.workload import AxisQueries, MatrixQueries, ProductQueries, Workload
 
@@ -24,16 +31,18 @@ from sfumato.workload import AxisQueries, MatrixQueries, ProductQueries, Workloa
 LARGEST_DENSE = 1024
 
 
-def singular_value_bound(policy: Policy, workload: Workload, epsilon: float) -> float | None:
-    """The least mean squared error a query of any matrix mechanism, or None where it is not computed."""
-    shape = policy.domain.shape
+def singular_value_bound(policy: Policy, workload: Workload, epsilon: Fraction) -> float | None:
+    """The least mean squared error a query of any matrix mechanism with integer noise, or None where it is not
+    computed.
+    """
+    shape, unit = policy.domain.shape, DiscreteLaplace(epsilon).variance
     if isinstance(workload, ProductQueries):
         if isinstance(policy.moves, NoMoves) and policy.absent is not None and policy.absent.all():
             nuclear = math.prod(_line(n, workload.kind) for n in shape)
-            return 2 / epsilon**2 * nuclear**2 / policy.domain.size
+            return unit * nuclear**2 / policy.domain.size
         moves = policy.moves
         if isinstance(moves, Stencil) and moves.longest == 1 and len(shape) == 1 and policy.absent is None:
-            return 2 / epsilon**2 * _path(shape[0], workload.kind)
+            return unit * _path(shape[0], workload.kind)
     if policy.domain.size > LARGEST_DENSE:
         return None
     gram = _gram(shape, workload)
@@ -43,7 +52,7 @@ def singular_value_bound(policy: Policy, workload: Workload, epsilon: float) -> 
     values, vectors = np.linalg.eigh(laplacian)
     half = vectors * np.sqrt(np.maximum(values, 0.0))
     spectrum = np.maximum(np.linalg.eigvalsh(half.T @ gram @ half), 0.0)
-    return float(2 / epsilon**2 * np.sqrt(spectrum).sum() ** 2 / edges)
+    return float(unit * np.sqrt(spectrum).sum() ** 2 / edges)
 
 
 def _line(n: int, kind: AxisQueries) -> float:

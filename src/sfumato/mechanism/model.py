@@ -10,7 +10,7 @@ everything below is a sum over these coefficients that the structure of the bloc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -38,6 +38,11 @@ from sfumato.noise import DiscreteLaplace
 from sfumato.workload import AxisQueries, GivenRanges, MatrixQueries, ProductQueries, Workload
 
 Floats = NDArray[np.float64]
+
+# Where less than this share of a variance is left by a known total, its digits are looked at again.
+CANCELLED = 1e-7
+# Numbers held at a time while they are.
+CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +81,7 @@ class NoiseModel:
         if isinstance(workload, ProductQueries):
             kind = workload.kind
             means = []
-            for block in self.blocks:
+            for t, block in enumerate(self.blocks):
                 estimator = block.estimator
                 if isinstance(estimator, Selection):
                     cover = reduce(np.multiply.outer, [kind.inclusion(n) for n in self.shape])
@@ -86,10 +91,13 @@ class NoiseModel:
                 elif isinstance(estimator, Hanging):
                     means.append(estimator.mean_square(kind.together))
                 else:
-                    means.append(math.prod(_mean_variance(kind, factor) for factor in _factors(estimator)))
-            if self.centred:
-                saved = [math.prod(float(kind.mean_square(g) / g.sum()) for g in pull) for pull in self.pulls]
-                means = [max(mean - less, 0.0) for mean, less in zip(means, saved, strict=True)]
+                    along = [np.array(_mean_variance(kind, factor)) for factor in _factors(estimator)]
+                    if self.centred:
+                        saved = [kind.mean_square(g) / g.sum() for g in self.pulls[t]]
+                        left = [mean - less for mean, less in zip(along, saved, strict=True)]
+                        means.append(float(product_less(along, saved, left)))
+                    else:
+                        means.append(math.prod(map(float, along)))
             return means
         if isinstance(workload, GivenRanges):
             return [float(second.mean()) for second, _ in self._range_moments(*domain.fractional(workload.ranges))]
@@ -116,6 +124,9 @@ class NoiseModel:
             if self.centred:
                 g = reduce(np.multiply.outer, self.pulls[i]).ravel()
                 moved = q - (q @ g / g.sum())[..., None]
+                moved[(q == q[..., :1]).all(axis=-1)] = (
+                    0.0  # a multiple of the total: nothing is left, not even rounding
+                )
             yield block.estimator.transpose(moved)
 
     def query_cumulants(self, q: Floats) -> tuple[Floats, Floats]:
@@ -126,14 +137,16 @@ class NoiseModel:
             fourth += block.noise.fourth_cumulant * (coefficients**4).sum(axis=-1)
         return variance, fourth
 
-    def range_cumulants(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    def range_cumulants(self, low: Floats, high: Floats, *, continuous: bool = False) -> tuple[Floats, Floats]:
         """(variance, fourth cumulant) of the answers to many ranges, given in cell coordinates of shape (ranges,
-        axes).
+        axes). With `continuous`, of the Laplace noise whose tails the discrete one has: where noise is zero most of the
+        time its variance says little about them.
         """
         variance, fourth = np.zeros(len(low)), np.zeros(len(low))
         for block, (second, power) in zip(self.blocks, self._range_moments(low, high), strict=True):
-            variance += block.noise.variance * second
-            fourth += block.noise.fourth_cumulant * power
+            scale = block.noise.scale
+            variance += (2 * scale**2 if continuous else block.noise.variance) * second
+            fourth += (12 * scale**4 if continuous else block.noise.fourth_cumulant) * power
         return variance, fourth
 
     def _range_moments(self, low: Floats, high: Floats) -> Iterator[tuple[Floats, Floats]]:
@@ -152,22 +165,34 @@ class NoiseModel:
                 fourth = reduce(np.multiply, [m[1] for m in moments])
                 if self.centred:
                     before = second
-                    second = np.maximum(second - self._saved(t, low, high), 0.0)
-                    # The correction spreads over all cells: it lowers the variance and hardly bends the shape.
+                    along = zip(_factors(estimator), self.pulls[t], moments, low.T, high.T, strict=True)
+                    parts = [_less_total(f, g, m[0], a, b) for f, g, m, a, b in along]
+                    second = product_less(*([part[k] for part in parts] for k in range(3)))
+                    # A guess: the correction spreads over all cells, and hardly bends the shape. Where that matters,
+                    # intervals go by the largest coefficient.
                     fourth = fourth * np.divide(second, before, out=np.zeros_like(before), where=before > 0) ** 2
                 yield second, fourth
 
     def _share(self, block: int, low: Floats, high: Floats) -> Floats:
         """q·g / 1·g of every range: how much of a missing total falls into it."""
-        share = np.ones(len(low))
-        for i, g in enumerate(self.pulls[block]):
-            sums = np.concatenate([[0.0], np.cumsum(g)])
-            at = np.arange(len(sums))
-            share *= (np.interp(high[:, i], at, sums) - np.interp(low[:, i], at, sums)) / sums[-1]
-        return share
+        pulls = enumerate(self.pulls[block])
+        return math.prod((_share(g, low[:, i], high[:, i]) for i, g in pulls), start=np.ones(len(low)))
 
-    def _saved(self, block: int, low: Floats, high: Floats) -> Floats:
-        return self._share(block, low, high) ** 2 * math.prod(float(g.sum()) for g in self.pulls[block])
+    def cell_variances(self) -> Floats:
+        """The variance of every single cell where all blocks are products along the axes: no two need be alike."""
+        variance = np.zeros(self.shape)
+        for t, block in enumerate(self.blocks):
+            parts = []
+            for i, factor in enumerate(_factors(block.estimator)):
+                cell = np.arange(factor.rows, dtype=np.float64)
+                second = factor.range_moments(cell, cell + 1)[0]
+                if self.centred:
+                    parts.append(_less_total(factor, self.pulls[t][i], second, cell, cell + 1))
+                else:
+                    parts.append((second, np.zeros_like(second), second))
+            spread = [[_along(part[k], i, len(parts)) for i, part in enumerate(parts)] for k in range(3)]
+            variance += block.noise.variance * product_less(*spread)
+        return variance
 
     def range_groups(self, low: Floats, high: Floats) -> list[tuple[Floats, Floats, DiscreteLaplace]] | None:
         """For every block (coefficients, how often each occurs, noise) of many ranges: the law of their answers, whole.
@@ -199,6 +224,7 @@ class NoiseModel:
                     weights = (weights[:, :, None] * coefficient[:, None, :]).reshape(len(low), -1)
                     counts = (counts[:, :, None] * often[:, None, :]).reshape(len(low), -1)
                 if self.centred:
+                    counts = np.where(weights == 0, 0.0, counts)  # a cell that is not there lies outside
                     outside = math.prod(self.shape) - counts.sum(axis=-1, keepdims=True)
                     share = self._share(t, low, high)[:, None]
                     weights = np.concatenate([weights, np.zeros((len(low), 1))], axis=-1) - share
@@ -241,6 +267,47 @@ class NoiseModel:
         mean = together(tail, tail).sum()
         mean += (together(head[inner], head[inner]) - 2 * together(tail[inner], head[inner])).sum()
         return float(mean)
+
+
+def product_less(first: Sequence[Floats], second: Sequence[Floats], differences: Sequence[Floats]) -> Floats:
+    """∏ a_i - ∏ b_i from the factors and their differences a_i - b_i ≥ 0: a sum of products, in which nothing cancels.
+
+    By `∏ a_i - ∏ b_i = Σ_i b_1 ⋯ b_{i-1}·(a_i - b_i)·a_{i+1} ⋯ a_d`.
+    """
+    terms = [
+        math.prod([*second[:i], np.maximum(difference, 0.0), *first[i + 1 :]])
+        for i, difference in enumerate(differences)
+    ]
+    return np.asarray(sum(terms[1:], terms[0]), dtype=np.float64)
+
+
+def _less_total(factor: Operator, g: Floats, second: Floats, low: Floats, high: Floats) -> tuple[Floats, ...]:
+    """Along one axis: (the variance of every range, what a known total takes off it, what is left).
+
+    A variance is compared with what the total takes off the very same range. The whole axis is known exactly, and so
+    is everything where one noise moves all cells. Where so little is left that rounding could be part of it, the range
+    is centred cell by cell before anything is squared.
+    """
+    share = _share(g, low, high)
+    saved = share**2 * g.sum()
+    left = second - saved
+    known = ((low <= 0) & (high >= factor.rows)) | (low == high) | (factor.cols == 1)
+    doubtful = np.flatnonzero((left < CANCELLED * second) & ~known)
+    step = max(1, CHUNK // factor.rows)
+    for some in (doubtful[start : start + step] for start in range(0, len(doubtful), step)):
+        moved = range_weights(factor.rows, low[some], high[some]) - share[some, None]
+        left[some] = (factor.transpose(moved) ** 2).sum(axis=-1)
+    return second, np.where(known, second, saved), np.where(known, 0.0, left)
+
+
+def _share(g: Floats, low: Floats, high: Floats) -> Floats:
+    sums = np.concatenate([[0.0], np.cumsum(g)])
+    at = np.arange(len(sums))
+    return np.asarray((np.interp(high, at, sums) - np.interp(low, at, sums)) / sums[-1])
+
+
+def _along(values: Floats, axis: int, axes: int) -> Floats:
+    return values.reshape([-1 if i == axis else 1 for i in range(axes)])
 
 
 def _factors(estimator: Operator) -> tuple[Operator, ...]:

@@ -51,11 +51,13 @@ class Plan:
 
     @cached_property
     def lower_bound(self) -> float | None:
-        """The least expected error of any matrix mechanism (the singular value bound), where it can be computed."""
+        """The least expected error of any matrix mechanism with integer noise (the singular value bound), where it can
+        be computed.
+        """
         if self.mechanism.biased:
             return None  # the bound is for unbiased answers, by mechanisms that do not look at the data
         share = self.epsilon / (self.max_per_entity or 1)
-        return singular_value_bound(self.policy, self.workload, float(share))
+        return singular_value_bound(self.policy, self.workload, share)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -101,7 +103,9 @@ class Plan:
             chosen.append(f"Resolution {self.resolution}")
         if self.lower_bound:
             times = self.expected_error / self.lower_bound
-            chosen.append(f"Limit      {times:.3g} times the singular value bound for matrix mechanisms")
+            chosen.append(
+                f"Limit      {times:.3g} times the singular value bound, for matrix mechanisms with integer noise"
+            )
         cells = "cell" if self.policy.domain.size == 1 else "cells"
         rows = [["", "mechanism", "expected squared error", "against the choice"]]
         for other in self.alternatives:

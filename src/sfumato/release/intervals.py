@@ -1,9 +1,10 @@
 """Intervals that hold: standard errors and half-widths of answers, from the mechanism's noise alone.
 
 Where a few noises dominate, the law of the answer is computed whole and the half-width is the smallest that holds at
-least the confidence. Where many add up, steps are too fine to matter and two cumulants say enough; answers in whole
-numbers then get a whole half-width, by the continuity correction. An interval depends on its own query alone, never on
-what else was asked.
+least the confidence. Where many add up, steps are too fine to matter and two cumulants say enough: the widest law that
+has them is taken, and half a step more, the continuity correction; answers in whole numbers then get a whole
+half-width. Where but a bound on the fourth cumulant is known, the widest law under it is taken. An interval depends on
+its own query alone, never on what else was asked.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from sfumato.linear import (
     Selection,
 )
 from sfumato.linear.operator import range_weights
-from sfumato.mechanism import NoiseModel
-from sfumato.release.laws import SMOOTH, lattice_quantiles, smooth_quantile
+from sfumato.mechanism import Block, NoiseModel
+from sfumato.release.laws import SMOOTH, cautious, lattice_quantiles, smooth_quantile
 
 Floats = NDArray[np.float64]
 
@@ -68,17 +69,7 @@ def range_margins(
 
 def cell_deviations(model: NoiseModel) -> Floats:
     """The standard error of every single cell where all blocks are products along the axes: no two need be alike."""
-    variance = np.zeros(model.shape)
-    for t, block in enumerate(model.blocks):
-        along = []
-        for factor in _factors(block.estimator):
-            cell = np.arange(factor.rows, dtype=np.float64)
-            along.append(factor.range_moments(cell, cell + 1)[0])
-        variance += block.noise.variance * reduce(np.multiply.outer, along)
-        if model.centred:
-            saved = [pull**2 / pull.sum() for pull in model.pulls[t]]
-            variance -= block.noise.variance * reduce(np.multiply.outer, saved)
-    return np.sqrt(np.maximum(variance, 0.0))
+    return np.sqrt(model.cell_variances())
 
 
 def cell_margins(model: NoiseModel, confidence: float) -> tuple[Floats, Floats]:
@@ -119,6 +110,8 @@ def _alike(factor: Operator, pull: Floats | None) -> tuple[NDArray[np.int64], in
     """(the kind of each cell along one axis, how many kinds there are), told by the moments of what it feels."""
     cell = np.arange(factor.rows, dtype=np.float64)
     signs = [*factor.range_moments(cell, cell + 1), np.zeros_like(cell) if pull is None else pull]
+    # Beside the largest: weights may be so great that all moments are tiny.
+    signs = [sign / max(float(np.abs(sign).max()), 1e-300) for sign in signs]
     kinds, alike = np.unique(np.round(np.stack(signs, axis=-1), 12), axis=0, return_inverse=True)
     return alike.ravel(), len(kinds)
 
@@ -133,38 +126,37 @@ def query_margins(model: NoiseModel | None, q: Floats, confidence: float | None)
     pairs = list(zip(coefficients, model.blocks, strict=True))
     variance = sum((block.noise.variance * (c**2).sum(axis=-1) for c, block in pairs), np.zeros(len(q)))
     fourth = sum((block.noise.fourth_cumulant * (c**4).sum(axis=-1) for c, block in pairs), np.zeros(len(q)))
-    size = np.abs(q).max(axis=-1, initial=0.0)
-    variance = np.where(variance > _rounding(model) * size**2, variance, 0.0)
     deviation = np.sqrt(variance)
-    margin = deviation * smooth_quantile(variance, fourth, confidence)
-    largest = np.max([np.zeros(len(q)), *(np.abs(c).max(axis=-1, initial=0.0) for c in coefficients)], axis=0)
-    rough = np.flatnonzero((deviation > 0) & (deviation < SMOOTH * largest))
-    if len(rough):
-        groups = [(c[rough], np.ones((1, 1)), block.noise) for c, block in pairs]
-        margin[rough] = lattice_quantiles(groups, margin[rough], confidence)
+    margin = deviation * smooth_quantile(variance, fourth, cautious(confidence))
+    felt = np.flatnonzero(deviation > 0)
+    if len(felt):
+        groups = [(c[felt], np.ones((1, 1)), block.noise) for c, block in pairs]
+        margin[felt] = lattice_quantiles(groups, margin[felt], confidence)
     return deviation, margin
 
 
 def _some_ranges(model: NoiseModel, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
     variance, fourth = model.range_cumulants(low, high)
-    variance = np.where(variance > _rounding(model), variance, 0.0)
-    deviation = np.sqrt(variance)
-    quantile = smooth_quantile(variance, fourth, confidence)
-    if any(_fourth_is_guessed(factor) for factor in _all_factors(model)):
-        # These do not know their fourth cumulants, but their largest coefficient bounds them: the law lies between the
-        # normal one and that of the bound.
+    deviation, largest = np.sqrt(variance), _largest(model)
+    groups = model.range_groups(low, high) if model.centred else None
+    if groups is not None:
+        fourth = sum((law.fourth_cumulant * (n * c**4).sum(axis=-1) for c, n, law in groups), 0.0 * variance)
+    if groups is not None or (all(map(_knows_its_fourth, _all_factors(model))) and not model.centred):
+        quantile = smooth_quantile(variance, fourth, cautious(confidence))
+    else:
+        # These do not know their fourth cumulants, but their largest coefficient bounds them.
         bound = np.minimum(_steepest(model) * variance, 3.0 * variance**2)
-        quantile = np.maximum(
-            smooth_quantile(variance, bound, confidence), smooth_quantile(variance, np.zeros_like(bound), confidence)
-        )
-    margin = deviation * quantile
+        quantile = smooth_quantile(variance, bound, cautious(confidence), at_most=True)
+    smooth = deviation * quantile
     whole = (low == np.floor(low)).all(axis=-1) & (high == np.floor(high)).all(axis=-1)
     whole &= not model.centred and all(map(_keeps_integers, _all_factors(model)))
-    margin = np.where(whole, np.maximum(np.ceil(margin - 0.5), 0.0), margin)
-    # No coefficient exceeds one, since estimators average: only answers with little noise can be rough.
-    rough = np.flatnonzero((deviation > 0) & (deviation < SMOOTH))
+    # Half a step of the largest coefficient, the continuity correction, is enough for any lattice. Whole numbers have
+    # steps of one.
+    margin = np.where(deviation > 0, smooth + 0.5 * largest, 0.0)
+    margin = np.where(whole, np.maximum(np.ceil(smooth - 0.5), 0.0), margin)
+    rough = np.flatnonzero((deviation > 0) & (deviation < SMOOTH * largest))
     if len(rough):
-        margin[rough] = _rough_ranges(model, low[rough], high[rough], margin[rough], confidence)
+        margin[rough] = _rough_ranges(model, low[rough], high[rough], smooth[rough], confidence)
     return deviation, margin
 
 
@@ -176,7 +168,11 @@ def _rough_ranges(model: NoiseModel, low: Floats, high: Floats, smooth: Floats, 
     listed = any(isinstance(block.estimator, Incidence) for block in model.blocks)  # has been written out already
     size = int(np.prod(model.shape))
     if size > FEW_CELLS and not listed:
-        return smooth + 0.5
+        variance, _ = model.range_cumulants(low, high, continuous=True)
+        steepest = max(6 * (_largest_of(block) * block.noise.scale) ** 2 for block in model.blocks)
+        bound = np.minimum(steepest * variance, 3.0 * variance**2)
+        outer = np.sqrt(variance) * smooth_quantile(variance, bound, cautious(confidence), at_most=True)
+        return np.asarray(outer + 0.5 * _largest(model))
     margin = np.empty(len(low))
     for part in _chunks(len(low), max(1, (1 << 21) // size)):
         weights = [range_weights(n, low[part, i], high[part, i]) for i, n in enumerate(model.shape)]
@@ -188,33 +184,35 @@ def _rough_ranges(model: NoiseModel, low: Floats, high: Floats, smooth: Floats, 
     return margin
 
 
-def _fourth_is_guessed(factor: Operator) -> bool:
+def _knows_its_fourth(factor: Operator) -> bool:
     factor = _inner(factor)
-    return isinstance(factor, PseudoInverse) and isinstance(factor.strategy, (Hats, Hierarchy, PrefixBlocks))
+    return not (isinstance(factor, PseudoInverse) and isinstance(factor.strategy, (Hats, Hierarchy, PrefixBlocks)))
+
+
+def _largest_of(block: Block) -> float:
+    """No noise of a block moves a range by more: estimators average, and heavier strategies measure finer steps."""
+    largest = 1.0
+    for factor in map(_inner, _factors(block.estimator)):
+        strategy = factor.strategy if isinstance(factor, PseudoInverse) else None
+        if isinstance(strategy, Hierarchy):
+            largest /= min(strategy.weights)
+        elif isinstance(strategy, Hats):
+            largest *= strategy.largest_coefficient
+        elif isinstance(strategy, PrefixBlocks):
+            largest /= min(strategy.weight, *strategy.inner.weights)
+    return largest
+
+
+def _largest(model: NoiseModel) -> float:
+    return max((_largest_of(block) for block in model.blocks), default=0.0)
 
 
 def _steepest(model: NoiseModel) -> float:
     """The largest fourth cumulant a unit of variance: Σ c⁴κ₄ ≤ max c²·κ₄/σ² · Σ c²σ², block by block."""
-    steepest = [0.0]
-    for block in model.blocks:
-        largest = 1.0
-        for factor in map(_inner, _factors(block.estimator)):
-            strategy = factor.strategy if isinstance(factor, PseudoInverse) else None
-            if isinstance(strategy, Hierarchy):
-                largest /= min(strategy.weights)
-            elif isinstance(strategy, Hats):
-                largest *= strategy.largest_coefficient
-            elif isinstance(strategy, PrefixBlocks):
-                largest /= min(strategy.weight, *strategy.inner.weights)
-        steepest.append(largest**2 * block.noise.fourth_cumulant / block.noise.variance)
-    return max(steepest)
-
-
-def _rounding(model: NoiseModel) -> float:
-    """Below this a variance is rounding: in a centred model that of the total is the difference of two large ones."""
-    if not model.centred:
-        return 0.0
-    return 1e-13 * float(np.prod(model.shape)) * max(block.noise.variance for block in model.blocks)
+    return max(
+        (_largest_of(block) ** 2 * block.noise.fourth_cumulant / block.noise.variance for block in model.blocks),
+        default=0.0,
+    )
 
 
 def _inner(factor: Operator) -> Operator:

@@ -1,9 +1,9 @@
 """The laws of sums of discrete Laplace noise: how wide an interval must be to hold them.
 
 Two ways, each where it is right. Many noises add up to something close to normal, and the kurtosis says how close: the
-quantile is then taken from the family of sums of m Laplace variables with the same variance and kurtosis, which is
-exact at both ends (m = 1 and m = ∞). Few noises live on a lattice, where only some coverages can be had: their law is
-computed whole, by its characteristic function, and the quantile is the smallest that holds at least the confidence.
+quantile is then the widest that sums of Laplace variables with that variance and kurtosis have. Few noises live on a
+lattice, where only some coverages can be had: their law is computed whole, by its characteristic function, and the
+quantile is the smallest that holds at least the confidence.
 """
 
 from __future__ import annotations
@@ -29,38 +29,57 @@ _BLURRED = 0.1
 _BATCH = 1 << 21
 
 
-def smooth_quantile(variance: Floats, fourth: Floats, confidence: float) -> Floats:
-    """How many standard deviations hold the confidence, given the first two even cumulants."""
+def smooth_quantile(variance: Floats, fourth: Floats, confidence: float, *, at_most: bool = False) -> Floats:
+    """How many standard deviations hold the confidence, given the first two even cumulants; with `at_most`, given the
+    variance and a bound on the fourth.
+    """
     safe = np.where(variance > 0, variance, 1.0)
     excess = np.clip(np.where(variance > 0, fourth / safe**2, 0.0), 0.0, 3.0)
     knots, quantiles = _laplace_sums(confidence)
-    return np.interp(excess, knots, quantiles)
+    return np.interp(excess, knots, np.maximum.accumulate(quantiles) if at_most else quantiles)
+
+
+def cautious(confidence: float) -> float:
+    """What to ask of a smooth law: discrete steps do a little beyond variance and kurtosis, within a thousandth of what
+    may be missed.
+    """
+    return 1 - (1 - confidence) * (1 - 1e-3)
 
 
 @lru_cache(maxsize=16)
 def _laplace_sums(confidence: float) -> tuple[Floats, Floats]:
-    """(excess kurtosis, quantile) of standardised sums of m Laplace variables: normal with a Gamma(m) variance."""
+    """(excess kurtosis, quantile) of standardised sums of Laplace variables: normal with a random variance.
+
+    Every sum of weighted Laplace variables is normal with a variance that is a sum of weighted exponential ones. Among
+    those with one kurtosis two are outermost: m equal ones, a variance with a Gamma(m) law, and a single large one
+    beside so many small ones that they are normal. The wider of the two is taken.
+    """
     from scipy.special import erfc, gammainccinv, gammaincinv  # slow to import, and a plan needs no interval
 
     knots = np.concatenate([np.linspace(0.0, 0.5, 26), np.linspace(0.6, 3.0, 25)])
-    # The mean over the Gamma law, as an integral over its quantiles u = 1/(1 + e^-s): the trapezoidal rule in s meets
-    # both tails and converges exponentially.
+    # The mean over the law of the variance, as an integral over its quantiles u = 1/(1 + e^-s): the trapezoidal rule in
+    # s meets both tails and converges exponentially.
     s = np.linspace(-40.0, 40.0, 641)
     below, above = 1 / (1 + np.exp(-s)), 1 / (1 + np.exp(s))
     weight = below * above * (s[1] - s[0])
-    quantiles = []
-    for excess in knots:
-        if excess == 0:
-            spread = np.ones_like(s)
-        else:
-            shape = 3 / excess
-            spread = np.where(s < 0, gammaincinv(shape, below), gammainccinv(shape, above)) / shape
+
+    def gamma(shape: float) -> Floats:
+        spread: Floats = np.where(s < 0, gammaincinv(shape, below), gammainccinv(shape, above)) / shape
+        return spread
+
+    def quantile(spread: Floats) -> float:
         root = np.sqrt(2 * np.maximum(spread, 1e-300))
         low, high = 0.0, 128.0
         for _ in range(60):  # bisection: what lies outside falls with the width
             t = 0.5 * (low + high)
             low, high = (t, high) if (weight * erfc(t / root)).sum() > 1 - confidence else (low, t)
-        quantiles.append(high)
+        return high
+
+    one, quantiles = gamma(1.0), []
+    for excess in knots:
+        large = np.sqrt(excess / 3)
+        equal = gamma(3 / excess) if excess else np.ones_like(s)
+        quantiles.append(max(quantile(equal), quantile(large * one + (1 - large))))
     return knots, np.array(quantiles)
 
 
@@ -68,16 +87,21 @@ def lattice_quantiles(groups: list[Group], smooth: Floats, confidence: float) ->
     """The half-widths of many sums. A group is (coefficients, how often each occurs, noise), one row a sum.
 
     The half-width t is the smallest with P[|S| ≤ t] ≥ confidence: exactly where the coefficients are multiples of one
-    step. Elsewhere the other noises may have blurred the steps of the largest, and the smooth half-width is right; or
-    else the coefficients are rounded, and what rounding leaves of them is taken as a little normal noise.
+    step. Elsewhere the other noises may have blurred the steps of the largest, and the smooth half-width is right,
+    given what is left of them; or else the coefficients are rounded, and what rounding leaves of them is taken as a
+    little normal noise.
     """
     parts = [(np.where(counts > 0, np.abs(c), 0.0), counts, noise) for c, counts, noise in groups]
     largest = np.max([size.max(axis=-1, initial=0.0) for size, _, _ in parts], axis=0)
     step, exact = _steps([size for size, _, _ in parts], largest)
-    result = smooth.copy()
+    result = smooth + 0.5 * largest  # steps this fine: the continuity correction is enough for any lattice
     variance = sum((noise.variance * (counts * size**2).sum(axis=-1) for size, counts, noise in parts), 0.0 * largest)
     steep = variance < (SMOOTH * largest) ** 2
-    rough = np.flatnonzero(steep & (exact | (_ripple(parts, largest) > _BLURRED)))
+    ripple = _ripple(parts, largest)
+    blurred = steep & ~exact & (ripple <= _BLURRED)
+    # A ripple of height r, of which a law adds up both flanks, holds back less than this share of a step.
+    result[blurred] = (1.005 * smooth + np.minimum(2 * ripple / np.pi, 0.5) * largest)[blurred]
+    rough = np.flatnonzero(steep & ~blurred)
     if len(rough) == 0:
         return result
     step, exact = step[rough], exact[rough]
@@ -88,8 +112,8 @@ def lattice_quantiles(groups: list[Group], smooth: Floats, confidence: float) ->
         multiple = np.rint(ratio)
         left_over += noise.variance * (many * (ratio - multiple) ** 2).sum(axis=-1)
         place = (multiple + (RESOLUTION + 1) * np.arange(len(rough))[:, None]).astype(np.int64)
-        found = np.bincount(place.ravel(), many.ravel(), minlength=len(rough) * (RESOLUTION + 1))
-        often.append(found.reshape(len(rough), -1))
+        tally = np.bincount(place.ravel(), many.ravel(), minlength=len(rough) * (RESOLUTION + 1))
+        often.append(tally.reshape(len(rough), -1))
         often[-1][:, 0] = 0
     # In steps, rounded up so that sums which hardly differ share one law.
     smear = np.where(exact, 0.0, np.ceil(4 * np.sqrt(left_over)) / 4)
@@ -100,7 +124,12 @@ def lattice_quantiles(groups: list[Group], smooth: Floats, confidence: float) ->
     quantiles = _quantiles(laws[:, :-1], laws[:, -1], [noise for _, _, noise in parts], confidence)[which.ravel()]
     # Off the integers an estimate is rounded, in floating or in fixed point, and must not fall off the end of its own
     # interval.
-    result[rough] = step * quantiles + np.where(step == np.rint(step), 0.0, 1e-3 * largest[rough])
+    found = step * quantiles + np.where(step == np.rint(step), 0.0, 1e-3 * largest[rough])
+    # A coefficient that was rounded by half a step moves what it carries by so much; and where much was rounded away,
+    # it need not be normal.
+    rounded = found + 0.5 * step * np.maximum(found / largest[rough], 1.0)
+    much = left_over * step**2 > 0.05 * variance[rough]
+    result[rough] = np.where(exact, found, np.where(much, np.maximum(rounded, smooth[rough]), rounded))
     return result
 
 
@@ -158,4 +187,4 @@ def _quantiles(laws: Floats, smear: Floats, noises: list[DiscreteLaplace], confi
             mass[:, 1:] *= 2
             held = np.cumsum(mass, axis=-1)
             result[some] = (held < confidence - 1e-12).sum(axis=-1)
-    return result + np.where(smear < 0.5, 3 * smear, 0.0)
+    return result + np.where(smear < 0.5, 3 * smear, 1.0)
