@@ -10,7 +10,18 @@ SfumatoError
 ├── FileFormatError     (ValueError)    a file is corrupt, truncated, foreign or too new
 ├── AuditFailed         (AssertionError) an audit found more privacy loss than was promised
 └── MissingExtra        (ImportError)   an optional dependency is not installed
+
+SfumatoWarning           (UserWarning)   what is allowed and looks like a mistake; none stops anything
+├── DataWarning                          much of the data lies outside, is null or cannot be read
+├── DeclarationWarning                   bounds, a range or a distance that was probably meant otherwise
+└── NoLedgerWarning                      something was published and nobody keeps account; said once a process
 """
+
+import sys
+import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
 
 
 class SfumatoError(Exception):
@@ -57,3 +68,27 @@ class MissingExtra(SfumatoError, ImportError):
             f"{purpose} needs the package '{package}', which is not installed. "
             f"Install it with: pip install 'sfumato[{extra}]'"
         )
+
+
+class SfumatoWarning(UserWarning):
+    """The root of what sfumato warns of. A warning is for whoever runs the program and enters no release."""
+
+
+class DataWarning(SfumatoWarning):
+    """Much of the data lies outside the bounds, is null or cannot be read. For the operator's eyes: it is private."""
+
+
+class DeclarationWarning(SfumatoWarning):
+    """Bounds, a range or a distance is allowed and was probably meant otherwise. Judged without a look at any data."""
+
+
+class NoLedgerWarning(SfumatoWarning):
+    """Something was published without a ledger, so that nobody adds up what is spent. Said once in a process."""
+
+
+def warn_caller(message: str, category: type[SfumatoWarning]) -> None:
+    """Warn at the line of whoever called into the package, however deep inside it something was noticed."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

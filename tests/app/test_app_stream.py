@@ -142,9 +142,9 @@ def test_whole_numbers_are_cut_into_whole_steps(folder):
     assert totals(folder) == [12, 13, 14, 15, 16]
 
 
-def test_a_column_with_a_zone_is_in_utc(folder):
+def test_a_column_with_a_zone_takes_times_with_one(folder):
     answer = told(
-        *given(folder, "--start", "2026-03-01T02:00+02:00", "--stop", "2026-03-01T02:00", data="zoned.parquet")
+        *given(folder, "--start", "2026-03-01T02:00+02:00", "--stop", "2026-03-01T02:00Z", data="zoned.parquet")
     )
     assert (answer["published"], answer["last"]) == (2, "2026-03-01 01:00:00+00:00")
     assert totals(folder) == [10, 11]

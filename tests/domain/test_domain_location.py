@@ -150,7 +150,7 @@ def test_cell_coordinates_are_exact_on_edges_and_linear_between() -> None:
 
 
 def test_cell_coordinates_are_clipped_to_the_box() -> None:
-    low, high = Line(0, 4, cells=8).fractional([[-1.0, 0.25], [3.75, np.inf], [5.0, 6.0]])
+    low, high = Line(0, 4, cells=8).fractional([[-1.0, 0.25], [3.75, np.inf], [4.0, 4.0]])
     assert low.tolist() == [[0.0], [7.5], [8.0]]
     assert high.tolist() == [[0.5], [8.0], [8.0]]
 

@@ -146,8 +146,8 @@ def test_the_policy_says_itself_in_metres():
         "one record moves by less than 500 m (great-circle, inside the bounds); the number of records is public"
     )
     line = [[(0.5, 0.0), (0.5, 1.0)]]
-    assert sf.within(grid, "0.5", metric="great-circle", sources=line).describe() == (
-        "one record moves by less than 0.5 m (great-circle, inside the bounds), or appears or vanishes within 0.5 m of "
+    assert sf.within(grid, "1.5", metric="great-circle", sources=line).describe() == (
+        "one record moves by less than 1.5 m (great-circle, inside the bounds), or appears or vanishes within 1.5 m of "
         "the line"
     )
 

@@ -311,7 +311,8 @@ SHAPE = "sources must be one or more points, or lines of points, of {} coordinat
         (
             lambda: sf.within(GRID, "1e400"),
             "delta='1e400' exceeds the largest distance in the domain, 1.41421: every move is hidden, which is "
-            "sf.bounded(domain). Use that, or a smaller delta.",
+            "sf.bounded(domain). Use that, or a smaller delta. If the bounds are degrees and delta is in metres, say "
+            "metric='great-circle'.",
         ),
         (
             lambda: sf.within(sf.Line(1_000_000, 1_000_001, cells=4), 0.001),

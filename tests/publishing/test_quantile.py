@@ -58,6 +58,7 @@ def test_the_median_of_an_even_number_is_the_lower_middle_one():
     assert median([0.1, 0.2, 0.8, 0.9], bounds=(0, 1), epsilon=1e9).value == pytest.approx(0.2, abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.DataWarning")
 def test_values_outside_count_as_the_nearest_bound():
     assert median([-5, 7, 9], bounds=(0, 1), epsilon=1e9).value == pytest.approx(1, abs=1e-6)
     assert median([-5, -7, 9], bounds=(0, 1), epsilon=1e9).value == pytest.approx(0, abs=1e-6)
@@ -109,6 +110,7 @@ def test_no_values_give_an_answer_around_the_middle():
         assert answer.value == pytest.approx(0.5, abs=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.DataWarning")
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.floats(-10, 10), max_size=30),

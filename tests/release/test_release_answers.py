@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from released import CUBE, GRID, LINE, MEANS, MIXED, known, sample
 
 import sfumato as sf
+from sfumato.counting import count_points
 
 # ---------------------------------------------------------------------------------------------- by hand
 
@@ -24,6 +25,59 @@ def test_a_range_on_a_line_sums_its_cells_and_cuts_in_proportion() -> None:
     assert release.answer((3.25, 3.75)).value == 4  # within one cell
     assert release.answer((3, 3)).value == 0
     assert release.answer((-5, 99)).value == 255  # clipped to the domain
+
+
+OUTSIDE = [
+    (LINE, (8, 9)),  # half-open: it begins where the bounds end
+    (LINE, (-1, 0)),
+    (LINE, (9, 9)),
+    (LINE, (np.inf, np.inf)),
+    (LINE, (-np.inf, -0.0)),
+    (sf.Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(4, 4)), (40.7, -74.1, 40.8, -74.0)),  # latitude first
+    (sf.Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(4, 4)), (-74.1, 40.95, -74.0, 41)),
+    (sf.Grid(bounds=(0, 0, 0, 1, 1, 1), shape=(2, 2, 2)), (0, 0, 2, 1, 1, 3)),
+]
+
+
+@pytest.mark.parametrize(("domain", "asked"), OUTSIDE)
+def test_a_range_outside_the_map_is_refused_and_not_answered_with_a_sure_zero(domain: sf.Domain, asked) -> None:
+    release = known(domain, np.zeros(domain.shape))
+    with pytest.raises(sf.InvalidInput) as refusal:
+        release.answer(asked)
+    assert "lies outside the bounds (" in str(refusal.value)
+    assert str(refusal.value).endswith(
+        "what is there was not counted there. Nothing was answered. Ask inside the bounds, as (lo…, hi…), or leave the "
+        "range out."
+    )
+    inside = domain.bounds
+    with pytest.raises(sf.InvalidInput, match=r"\(number 1 of the ranges\)"):
+        release.answer([inside, asked, inside])
+    with pytest.raises(sf.InvalidInput, match="lies outside the bounds"):
+        sf.plan(sf.bounded(domain), sf.ranges([asked]), epsilon=1)
+
+
+def test_a_range_that_reaches_beyond_the_map_is_answered_as_counted() -> None:
+    """Clamped records are in the cells at the border, and come with them."""
+    release = known(LINE, count_points([-7.0, 0.5, 3.5, 99.0, 100.0], LINE).values)
+    assert release.answer((-np.inf, np.inf)).value == 5
+    assert release.answer((7, 1000)).value == 2
+    assert release.answer((-9, 1)).value == 2
+    assert release.answer([(0, 0), (8, 8), (3, 3)]).value.tolist() == [0, 0, 0]  # empty, on the border or inside
+
+
+def test_a_range_in_the_order_of_another_library_is_doubted() -> None:
+    release = known(sf.Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(4, 4)), np.ones((4, 4)))
+    with pytest.warns(sf.DeclarationWarning) as told:
+        release.answer((-74.1, -74.0, 40.6, 40.7))
+    (warning,) = told
+    assert str(warning.message) == (
+        "ranges holds (-74.1, -74, 40.6, 40.7), which reaches beyond the bounds, and lies within them when it is read "
+        "as (xmin, xmax, ymin, ymax). Did you mean (-74.1, 40.6, -74, 40.7), in the order (x0, y0, x1, y1)?"
+    )
+    assert warning.filename == __file__
+    release.answer((-75, 40.6, -74.0, 40.7))  # no doubt about this one
+    with pytest.raises(sf.InvalidInput, match="end before they begin"):
+        release.answer((-74.1, 40.7, -74.0, 40.6))
 
 
 def test_a_range_on_a_grid_is_lower_corner_then_upper_corner_and_counts_are_indexed_x_first() -> None:
@@ -75,6 +129,11 @@ def test_fractional_boxes_equal_brute_force(counts: np.ndarray, ends: list[float
     box = sf.Grid(bounds=(-1, -1, -1, 1, 1, 1), shape=(4, 3, 2))
     release = known(box, counts)
     low, high = np.sort(np.reshape(ends, (2, 3)), axis=0)
+    closed = bool((low == high).any())  # an empty range may lie on the border
+    if ((high < -1) | (low > 1) if closed else (high <= -1) | (low >= 1)).any():
+        with pytest.raises(sf.InvalidInput, match="lies outside the bounds"):
+            release.answer([*low, *high])
+        return
     expected = 0.0
     for index in np.ndindex(4, 3, 2):
         share = 1.0

@@ -101,7 +101,8 @@ def test_drawing_leaves_pyplot_alone() -> None:
     code = (
         "import sys, numpy as np, sfumato as sf;"
         "assert 'matplotlib' not in sys.modules;"
-        "r = sf.plan(sf.unbounded(sf.Line(0, 1, cells=4)), sf.histogram(), 1).publish(np.zeros(4, int));"
+        "plan = sf.plan(sf.unbounded(sf.Line(0, 1, cells=4)), sf.histogram(), 1);"
+        "r = plan.publish(np.zeros(4, int), source=sf.SeededSource(1));"
         "r.plot();"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )

@@ -25,7 +25,10 @@ def test_quantiles_of_sorted_points_follow_the_data() -> None:
     assert release.quantile(0.5) == pytest.approx(50, abs=0.2)
     assert release.quantile([0.1, 0.9]) == pytest.approx([10, 90], abs=0.2)
     assert release.distribution(25.0) == pytest.approx(0.25, abs=0.002)
-    assert release.distribution([-5, 0, 100, 200]) == pytest.approx([0, 0, 1, 1])
+    assert release.distribution([0, 100]) == pytest.approx([0, 1])
+    for beyond in (-5, [50, 200], float("nan"), float("inf")):
+        with pytest.raises(sf.InvalidInput, match="lies outside the bounds, 0 to 100: records"):
+            release.distribution(beyond)
 
 
 @pytest.mark.parametrize("mechanism", ["edges", "identity", "sorted"])

@@ -98,3 +98,12 @@ def test_a_stream_of_categories_draws_a_label(tmp_path):
     series.publish(0, np.array([4, 5]))
     assert series.plot(where="tram").axes[0].get_ylabel() == "records in tram"
     assert series.plot().axes[0].get_ylabel() == "records in bus"
+
+
+def test_a_range_outside_the_map_is_refused_and_nothing_is_drawn(tmp_path):
+    series = stream(tmp_path)
+    series.publish(0, COUNTS)
+    high = series.release(0).domain.bounds[-1]
+    with pytest.raises(InvalidInput, match="lies outside the bounds"):
+        series.plot(tmp_path / "series.png", where=(high, high + 1))
+    assert not (tmp_path / "series.png").exists()

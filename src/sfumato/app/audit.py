@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-import sfumato as sf
-from sfumato.app import options
+from sfumato.app.groups import Question, takes_groups
+from sfumato.app.options import Json
 from sfumato.app.output import emit, reported, say
 from sfumato.auditing import audit as run
 from sfumato.auditing.audit import CONFIDENCE, SAMPLES
@@ -16,40 +16,21 @@ from sfumato.auditing.audit import CONFIDENCE, SAMPLES
 FAILED = 7  # the exit code of an audit that found more loss than was promised
 
 
+@takes_groups
 def audit(
-    bounds: options.Bounds = None,
-    shape: options.Shape = None,
-    labels: options.LabelList = None,
-    other: options.Other = None,
-    policy: options.PolicyName = "within",
-    delta: options.Delta = None,
-    theta: options.Theta = None,
-    sources: options.Sources = None,
-    metric: options.Metric = "euclidean",
-    workload: options.Queries = "ranges",
-    epsilon: options.Epsilon = "1",
-    mechanism: options.Mechanism = None,
-    max_per_entity: options.PerEntity = None,
+    question: Question,
     samples: Annotated[int, typer.Option(help="Runs on each of two neighbours, where runs are needed.")] = SAMPLES,
     seconds: Annotated[float, typer.Option(help="About how much computing a statistical audit may take.")] = 10.0,
     confidence: Annotated[float, typer.Option(help="How sure a statistical bound has to be.")] = CONFIDENCE,
     method: Annotated[str | None, typer.Option(help="Force exact or statistical.")] = None,
-    as_json: options.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Audit the plan that these options make: its true privacy loss beside its promise. Sees no data and costs nothing.
 
     Exit code 7 when the promise is broken. Example: sfumato audit --bounds 0,1 --shape 12 --delta 0.2 --epsilon 1
     """
     with reported(as_json):
-        where = options.domain(bounds, shape, labels, other)
-        plan = sf.plan(
-            options.policy(where, policy, delta, theta, sources, metric),
-            options.workload(workload),
-            epsilon,
-            mechanism=mechanism,
-            max_per_entity=max_per_entity,
-        )
-        found = run(plan, samples=samples, seconds=seconds, confidence=confidence, method=method)
+        found = run(question.plan(), samples=samples, seconds=seconds, confidence=confidence, method=method)
         if as_json:
             emit(found.to_dict())
         else:

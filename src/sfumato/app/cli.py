@@ -1,4 +1,4 @@
-"""`sfumato`: plan, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
+"""`sfumato`: plan, check, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, ledger, options, stream, vault
+from sfumato.app import audit, check, ledger, options, preflight, stream, vault
 from sfumato.app import demo as demonstration
-from sfumato.app.output import emit, reported, say, tell_operator
+from sfumato.app.groups import Columns, Data, NewFile, Publishing, Question, takes_groups
+from sfumato.app.output import emit, reported, say
 from sfumato.errors import InvalidInput
 
 app = typer.Typer(
@@ -21,12 +22,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a traceback with local variables could show private data
     help="Publish where and when things happened with differential privacy tuned to distance.",
     epilog="Exit codes: 2 wrong argument, 3 budget spent, 4 file or ledger unreadable, 5 too large, 6 extra missing, "
-    "7 audit failed.",
+    "7 audit failed, 8 the data look grossly wrong (check, stream --check, publish --strict) or nobody agreed.",
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
 app.command()(stream.stream)
 app.command()(audit.audit)
+app.command()(check.check)
 
 
 def main() -> None:
@@ -50,35 +52,14 @@ def _root(
 
 
 @app.command()
-def plan(
-    bounds: options.Bounds = None,
-    shape: options.Shape = None,
-    labels: options.LabelList = None,
-    other: options.Other = None,
-    policy: options.PolicyName = "within",
-    delta: options.Delta = None,
-    theta: options.Theta = None,
-    sources: options.Sources = None,
-    metric: options.Metric = "euclidean",
-    workload: options.Queries = "ranges",
-    epsilon: options.Epsilon = "1",
-    mechanism: options.Mechanism = None,
-    max_per_entity: options.PerEntity = None,
-    as_json: options.Json = False,
-) -> None:
+@takes_groups
+def plan(question: Question, as_json: options.Json = False) -> None:
     """Choose a mechanism and say what it promises and how accurate it will be. Sees no data and costs nothing.
 
     Example: sfumato plan --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01 --epsilon 1
     """
     with reported(as_json):
-        where = options.domain(bounds, shape, labels, other)
-        chosen = sf.plan(
-            options.policy(where, policy, delta, theta, sources, metric),
-            options.workload(workload),
-            epsilon,
-            mechanism=mechanism,
-            max_per_entity=max_per_entity,
-        )
+        chosen = question.plan()
         if as_json:
             emit(chosen.to_dict())
         else:
@@ -88,67 +69,37 @@ def plan(
 
 
 @app.command()
+@takes_groups
 def publish(
-    data: Annotated[str, typer.Argument(help="Parquet or CSV: a path, a directory or a glob.")],
-    out: Annotated[Path, typer.Option(help="Where to write the release.")],
-    bounds: options.Bounds = None,
-    shape: options.Shape = None,
-    labels: options.LabelList = None,
-    other: options.Other = None,
-    x: Annotated[str | None, typer.Option(help="Column of the first axis (default: x, or category).")] = None,
-    y: Annotated[str | None, typer.Option(help="Column of the second axis.")] = None,
-    z: Annotated[str | None, typer.Option(help="Column of the third axis.")] = None,
-    entity: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None,
-    max_per_entity: options.PerEntity = None,
-    outside: options.Outside = "clamp",
-    policy: options.PolicyName = "within",
-    delta: options.Delta = None,
-    theta: options.Theta = None,
-    sources: options.Sources = None,
-    metric: options.Metric = "euclidean",
-    workload: options.Queries = "ranges",
-    epsilon: options.Epsilon = "1",
-    mechanism: options.Mechanism = None,
-    ledger_place: Annotated[
-        str | None, typer.Option("--ledger", help="Charge the release to this ledger: a file or a URL.")
-    ] = None,
-    dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default",
-    label: Annotated[str | None, typer.Option(help="A note for the ledger, in plain text.")] = None,
-    without_ledger: Annotated[bool, typer.Option(help="Publish without keeping account.")] = False,
-    vault_folder: options.VaultFolder = None,
-    key: options.VaultKey = None,
+    data: Data,
+    out: NewFile,
+    question: Question,
+    columns: Columns,
+    publishing: Publishing,
     as_json: options.Json = False,
 ) -> None:
     """Count private records and publish them: check, record in the ledger, draw, write.
+
+    At a terminal the shares of bad rows are shown and somebody is asked before anything is charged (not with --yes);
+    elsewhere gross errors are a warning. Look beforehand, at no cost, with: sfumato check, and the same options.
 
     Example: sfumato publish visits.parquet --x lon --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01
     --epsilon 1 --ledger budget.db --out visits.sfumato      (open the ledger once with: sfumato ledger open budget.db
     --epsilon 10)
     """
     with reported(as_json):
-        if (ledger_place is None) != without_ledger:
-            raise InvalidInput(
-                "give --ledger FILE to keep account of what is spent, or say --without-ledger, one of the two."
-            )
-        where = options.domain(bounds, shape, labels, other)
-        rule = options.policy(where, policy, delta, theta, sources, metric)
-        chosen = sf.plan(rule, options.workload(workload), epsilon, mechanism=mechanism, max_per_entity=max_per_entity)
+        publishing.require_choice()
+        ledger_place, dataset, label = publishing.ledger_place, publishing.dataset, publishing.label
+        vault_folder, key = publishing.vault_folder, publishing.key
+        chosen = question.plan()
         if out.is_dir() or not out.absolute().parent.is_dir():
             raise InvalidInput(f"--out {out} cannot be written there. Nothing was counted, drawn or recorded.")
         account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=dataset)
         secrets = None if vault_folder is None else sf.Vault(vault_folder, key)
-        counts = sf.count(
-            data,
-            where,
-            x=x,
-            y=y,
-            z=z,
-            entity=entity,
-            max_per_entity=max_per_entity,
-            outside=outside,  # type: ignore[arg-type]
-            policy=rule,
-            progress=not as_json,
-        )
+        counts = columns.count(data, chosen.policy, question.max_per_entity, progress=not as_json)
+        if not as_json or (preflight.at_terminal() and not publishing.yes):
+            preflight.tell(counts.report)
+        preflight.decide(counts.report, strict=publishing.strict, yes=publishing.yes)
         release = chosen.publish(counts, ledger=account, vault=secrets, label=label)
         release.save(out)
         if as_json:
@@ -157,7 +108,6 @@ def publish(
                 | {"file": str(out), "ledger_left": None if account is None else str(account.remaining)}
             )
             return
-        _report_to_operator(counts)
         say(f"Published {out}: {release!r}")
         say(f"Promise: {release.guarantee}")
         if account is not None:
@@ -306,17 +256,3 @@ def _described(release: sf.Release) -> dict[str, Any]:
         "total": release.total,
         "cells": list(release.domain.shape),
     }
-
-
-def _report_to_operator(counts: sf.Counts) -> None:
-    """Exact figures about the private data: for whoever runs this, on standard error, and nowhere else."""
-    facts = {
-        "rows read": counts.report.rows,
-        "without coordinates": counts.report.without_coordinates,
-        "without an entity": counts.report.without_entity,
-        "outside the bounds": counts.report.outside,
-        "cut by the bound a person": counts.report.cut,
-    }
-    known = ", ".join(f"{value:,} {name}" for name, value in facts.items() if value is not None)
-    if known:
-        tell_operator(f"For your eyes only (private, not published): {known}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,13 +14,24 @@ import typer
 
 from sfumato.errors import (
     BudgetExceeded,
+    DataWarning,
     FileFormatError,
     LedgerError,
     MissingExtra,
+    NoLedgerWarning,
     SfumatoError,
+    SfumatoWarning,
     TooLarge,
     VaultError,
 )
+
+GROSS_DATA = 8
+"""The exit code of a preflight that found gross errors, or was answered with no."""
+
+
+class Stopped(SfumatoError, RuntimeError):
+    """The operator, or --strict, stopped the command before anything was charged."""
+
 
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (BudgetExceeded, 3),
@@ -29,10 +41,11 @@ EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (OSError, 4),
     (TooLarge, 5),
     (MissingExtra, 6),
+    (Stopped, GROSS_DATA),
     (SfumatoError, 2),
 )
 """2 an argument is wrong, 3 the budget is spent, 4 a file cannot be read or written, 5 too large, 6 an extra is
-missing.
+missing, 8 stopped by the preflight.
 """
 
 
@@ -52,6 +65,28 @@ def emit(payload: dict[str, Any]) -> None:
 
 
 @contextmanager
+def _warnings_told() -> Iterator[None]:
+    """Warnings of ours become a line on standard error, whatever Python is told to do with warnings: none stops a run.
+
+    What is wrong with the data is told by the commands themselves, and that no account is kept was asked for.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SfumatoWarning)
+        for needless in (DataWarning, NoLedgerWarning):
+            warnings.simplefilter("ignore", needless)
+        usual = warnings.showwarning
+
+        def shown(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, SfumatoWarning):
+                tell_operator(f"Warning: {message}")
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = shown
+        yield
+
+
+@contextmanager
 def reported(as_json: bool) -> Iterator[None]:
     """Errors of ours become a message and an exit code.
 
@@ -59,7 +94,8 @@ def reported(as_json: bool) -> Iterator[None]:
     for machines where nobody minds, the traceback is shown.
     """
     try:
-        yield
+        with _warnings_told():
+            yield
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever reads has seen enough, as `| head` has. What was to be recorded is recorded; there is nothing to tell.

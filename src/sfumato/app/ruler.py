@@ -12,6 +12,7 @@ from sfumato.counting.inputs import hushed
 from sfumato.errors import InvalidInput
 from sfumato.promise.window import Time
 
+_STEP = re.compile("([0-9]{1,9})([smhdw]?)")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -31,7 +32,7 @@ class Ruler:
         schema = hushed("The columns of the data could not be read", frame.collect_schema)
         if column not in schema:
             raise InvalidInput(f"--time {column!r} is not a column of the data. Nothing was counted.")
-        kind, match = schema[column], re.fullmatch(r"([0-9]{1,9})([smhdw]?)", step.strip())
+        kind, match = schema[column], _STEP.fullmatch(step.strip())
         if match is None or not int(match[1]):
             raise InvalidInput(
                 f"--step {step!r} is not a length such as 15m, 1h or 1d, or a whole number. Nothing was counted."
@@ -47,7 +48,7 @@ class Ruler:
         )
 
     def time(self, given: str, option: str) -> Time:
-        """The step that begins at a time as people write it; without a zone it is in UTC where the column has one."""
+        """The step that begins at a time as people write it, with a zone where the column has one and only there."""
         try:
             if isinstance(self.step, int):
                 number, rest = divmod(int(given), self.step)
@@ -63,7 +64,12 @@ class Ruler:
                 f"{option} {given!r} has a time zone, and column {self.column!r} has none. Nothing was counted, drawn "
                 "or recorded."
             )
-        return moment.replace(tzinfo=UTC) if self.zoned and moment.tzinfo is None else moment
+        if self.zoned and moment.tzinfo is None:
+            raise InvalidInput(
+                f"{option} {given!r} has no time zone, and column {self.column!r} has one. Nothing was counted, drawn "
+                f"or recorded. Say which, as in {given}{'' if 'T' in given or ' ' in given else 'T00:00'}+00:00."
+            )
+        return moment
 
     def now(self) -> Time:
         """The present, as the column tells the time."""
@@ -92,9 +98,22 @@ class Ruler:
         apart = moment - begin
         return int(apart // self.step if isinstance(self.step, timedelta) else apart)
 
+    def place(self, moment: Any) -> Any:
+        """A step's beginning as the column tells it."""
+        return moment if isinstance(self.step, timedelta) else moment * self.step
+
     def records(self, frame: Any, moment: Any) -> Any:
         """The records of a step, from its beginning up to and without its end."""
+        return self.between(frame, moment, self.after(moment))
+
+    def between(self, frame: Any, begin: Any, end: Any) -> Any:
+        """The records from the beginning of one step up to and without that of another."""
         import narwhals as nw
 
-        low = moment if isinstance(self.step, timedelta) else moment * self.step
-        return frame.filter((nw.col(self.column) >= low) & (nw.col(self.column) < low + self.step))
+        return frame.filter((nw.col(self.column) >= self.place(begin)) & (nw.col(self.column) < self.place(end)))
+
+
+def has_unit(step: str) -> bool:
+    """Whether a step is a length of time, and no whole number; what is neither is refused later."""
+    match = _STEP.fullmatch(step.strip())
+    return match is None or bool(match[2])

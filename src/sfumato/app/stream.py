@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import sfumato as sf
 from sfumato.allocation import Bernoulli, Distribution, Empirical, Markov, Periodic
-from sfumato.app import options
-from sfumato.app.output import emit, reported, say, tell_operator
+from sfumato.app import options, preflight
+from sfumato.app.groups import Columns, WindowQuestion, takes_groups
+from sfumato.app.output import GROSS_DATA, emit, reported, say, tell_operator
 from sfumato.app.ruler import Ruler
-from sfumato.counting.inputs import Database, open_frame
+from sfumato.app.times import Times, read
+from sfumato.counting.inputs import Database
 from sfumato.counting.progress import advancing
+from sfumato.counting.report import GROSS, CountReport, added
 from sfumato.errors import InvalidInput
 from sfumato.promise.window import Time
 from sfumato.stream.publisher import Stream
 
 
+@takes_groups
 def stream(
     data: Annotated[str, typer.Argument(help="Parquet or CSV: a path, a directory or a glob. It may grow.")],
     time: Annotated[str, typer.Option(help="Column that says when a record happened.")],
@@ -31,6 +36,8 @@ def stream(
     ],
     name: Annotated[str, typer.Option(help="The stream's name in the ledger.")],
     out: Annotated[Path, typer.Option(help="The folder for the releases, one file a step.")],
+    question: WindowQuestion,
+    columns: Columns,
     start: Annotated[str | None, typer.Option(help="When the first step begins; needed once.")] = None,
     stop: Annotated[
         str | None, typer.Option(help="When to stop (default: now); only steps that are over count.")
@@ -49,27 +56,18 @@ def stream(
     ended: Annotated[
         bool, typer.Option("--ended", help="No step comes after --stop: top-up spends what is left in the windows.")
     ] = False,
-    bounds: options.Bounds = None,
-    shape: options.Shape = None,
-    labels: options.LabelList = None,
-    other: options.Other = None,
-    x: Annotated[str | None, typer.Option(help="Column of the first axis (default: x, or category).")] = None,
-    y: Annotated[str | None, typer.Option(help="Column of the second axis.")] = None,
-    z: Annotated[str | None, typer.Option(help="Column of the third axis.")] = None,
-    entity: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None,
-    max_per_entity: options.PerEntity = None,
-    outside: options.Outside = "clamp",
-    policy: options.PolicyName = "within",
-    delta: options.Delta = None,
-    theta: options.Theta = None,
-    sources: options.Sources = None,
-    metric: options.Metric = "euclidean",
-    workload: options.Queries = "ranges",
-    epsilon: Annotated[str, typer.Option(help="The privacy budget of every window.")] = "1",
-    mechanism: options.Mechanism = None,
+    time_format: Annotated[
+        str | None,
+        typer.Option(
+            help="How times in text are written: iso (the default for CSV), or '%m/%d/%Y %H:%M' and the like."
+        ),
+    ] = None,
     dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default",
     vault_folder: options.VaultFolder = None,
     key: options.VaultKey = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Tell what is wrong with the data, charge nothing; exit code 8 when gross.")
+    ] = False,
     picture: Annotated[Path | None, typer.Option(help="Also draw the series: .png, .svg or .pdf.")] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -77,53 +75,97 @@ def stream(
 
     When a step is published, and how much it weighs, is said here and must not be read off the records: so the first
     run needs --start. Steps that are over are published in order; a record that arrives after its step is not counted.
+    With --check nothing is published: the shares of rows without a time, in no step, outside the bounds are told.
 
     Example: sfumato stream visits/ --time t --step 1h --window 24 --start 2026-03-01 --x lon --y lat
     --bounds=-74.3,40.5,-73.7,40.95 --shape 64x64 --delta 0.01 --epsilon 1 --ledger budget.db --name visits --out hourly
     """
     with reported(as_json), closing(Database()) as database:
-        frame = open_frame(data, database)
-        ruler = Ruler.of(frame, time, step)
-        where = options.domain(bounds, shape, labels, other)
-        rule = options.policy(where, policy, delta, theta, sources, metric)
+        times = read(data, database, time, step, time_format)
+        ruler, rule = times.ruler, question.rule()
         known, begin = _weights(weights), None if start is None else ruler.time(start, "--start")
         if known is not None and begin is None:
             raise InvalidInput("--weights count from --start. Nothing was counted, drawn or recorded. Give --start.")
         if ended and (allocation != "top-up" or stop is None):
             raise InvalidInput("--ended goes with --allocation top-up and --stop. Nothing was counted or drawn.")
         end = ruler.now() if stop is None else ruler.time(stop, "--stop")
+        ledger = sf.Ledger(ledger_place, dataset=dataset)
+        if check:
+            found = _check(times, _first(ledger, name, begin), end, question, columns, as_json)
+            sys.exit(GROSS_DATA if found else 0)
         series = Stream(
             rule,
-            options.workload(workload),
-            epsilon=epsilon,
+            options.workload(question.workload),
+            epsilon=question.epsilon,
             window=window,
             step=ruler.step if isinstance(ruler.step, timedelta) else None,
-            ledger=sf.Ledger(ledger_place, dataset=dataset),
+            ledger=ledger,
             name=name,
             allocation=allocation,  # type: ignore[arg-type]
             weights=_in_advance(known, ruler, begin, end) if allocation == "offline" else None,
             distribution=_distribution(distribution),
             vault=None if vault_folder is None else sf.Vault(vault_folder, key),
-            max_per_entity=max_per_entity,
+            max_per_entity=question.max_per_entity,
             outbox=out,
-            mechanism=mechanism,
+            mechanism=question.mechanism,
         )
-        times = list(ruler.steps(_next(series, ruler, begin), end))
-        columns: dict[str, Any] = {"x": x, "y": y, "z": z, "entity": entity, "max_per_entity": max_per_entity}
-        columns |= {"outside": outside, "policy": rule}
+        moments = list(ruler.steps(_next(series, ruler, begin), end))
+        reports: list[CountReport] = []
         done = {"published": 0, "skipped": 0}
-        with advancing(not as_json, lambda: len(times)) as advance:
-            for moment in times:
+        with advancing(not as_json, lambda: len(moments)) as advance:
+            for moment in moments:
                 weight = None if known is None or begin is None else known[ruler.number(moment, begin) % len(known)]
-                counts = None if weight == 0 else sf.count(ruler.records(frame, moment), where, **columns)
+                counts = None
+                if weight != 0:
+                    counts = columns.count(ruler.records(times.frame, moment), rule, question.max_per_entity)
+                    reports.append(counts.report)
                 release = series.publish(moment, counts, weight)
                 done["skipped" if release is None else "published"] += 1
                 advance(1)
+        if moments:  # told, and nothing stopped: a step that is left out would be seen
+            _warn(times.report(series.history()[0].time, ruler.after(moments[-1])), reports)
         if ended:
             series.top_up(ended=True)
         if picture is not None:
             series.plot(picture)
         _report(series, ruler, done, out, as_json)
+
+
+def _first(ledger: sf.Ledger, name: str, begin: Time | None) -> Time:
+    """When the first step of a stream begins, without opening an account for one that is new."""
+    first = ledger.stream(name).first() if name in ledger.streams() else None
+    if first is None and begin is None:
+        raise _new(name)
+    return begin if first is None else first.time  # type: ignore[return-value]
+
+
+def _check(
+    times: Times, begin: Time, end: Time, question: WindowQuestion, columns: Columns, as_json: bool
+) -> tuple[str, ...]:
+    """What is wrong with the data, told; and the gross errors."""
+    steps = list(times.ruler.steps(begin, end))
+    last = times.ruler.after(steps[-1]) if steps else begin
+    told = times.report(begin, last)
+    inside = times.ruler.between(times.frame, begin, last)
+    counted = columns.count(inside, question.rule(), question.max_per_entity).report
+    if as_json:
+        both = {"times": preflight.as_data(told, GROSS), "records": preflight.as_data(counted, GROSS)}
+        emit(both | {"private": True, "steps": len(steps), "ok": all(one["ok"] for one in both.values())})
+    else:
+        say(f"For your eyes only (private, exact), {len(steps)} steps:")
+        for line in (*preflight.lines(told, GROSS), *preflight.lines(counted, GROSS)):
+            say(line)
+        say("Nothing was charged, drawn or recorded.")
+    return (*preflight.troubles(told), *preflight.troubles(counted))
+
+
+def _warn(told: CountReport, reports: list[CountReport]) -> None:
+    """Tell what is wrong with the times, and with the records of all steps of this run together."""
+    if told.unreadable_time:
+        tell_operator(f"For your eyes only (private): {told.unreadable_time:,} times could not be read: no records.")
+    preflight.warn(told)
+    if any(report.rows for report in reports):
+        preflight.warn(added(reports))
 
 
 def _next(series: Stream, ruler: Ruler, begin: Time | None) -> Time:
@@ -132,11 +174,15 @@ def _next(series: Stream, ruler: Ruler, begin: Time | None) -> Time:
     if history:
         return ruler.after(history[-1].time)
     if begin is None:
-        raise InvalidInput(
-            f"stream '{series.name}' is new: say when its first step begins, with --start. It is not read off the "
-            "records, which are private. Nothing was counted, drawn or recorded."
-        )
+        raise _new(series.name)
     return begin
+
+
+def _new(name: str) -> InvalidInput:
+    return InvalidInput(
+        f"stream '{name}' is new: say when its first step begins, with --start. It is not read off the "
+        "records, which are private. Nothing was counted, drawn or recorded."
+    )
 
 
 def _weights(given: str | None) -> list[float] | None:

@@ -1,6 +1,7 @@
 """Records to counts, on the engine that holds them: the last step that sees records.
 
-    counts       Counts, what counting hands on, and CountReport, for the operator's eyes
+    counts       Counts, what counting hands on
+    report       CountReport, what happened to the records, for the operator's eyes
     tally        one number for each cell; raw points
     inputs       files, frames, tables and relations, all seen as one Narwhals frame
     columns      which column feeds which axis, and whether it can
@@ -15,7 +16,8 @@
 No engine is imported before it is needed.
 """
 
-from sfumato.counting.counts import CountReport, Counts
+from sfumato.counting.counts import Counts
+from sfumato.counting.report import CountReport
 from sfumato.counting.run import count
 from sfumato.counting.tally import count_points
 

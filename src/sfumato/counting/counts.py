@@ -1,4 +1,4 @@
-"""What counting hands on: the exact, private counts, and what the operator may want to know about them."""
+"""What counting hands on: the exact, private counts."""
 
 from __future__ import annotations
 
@@ -7,28 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.counting.report import CountReport
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
 
-
-@dataclass(frozen=True, kw_only=True)
-class CountReport:
-    """What happened to the records. For the operator's eyes: exact, private, and never part of a release.
-
-    ``rows`` were read; ``without_coordinates`` had a missing value (null or NaN) and were no records, nor
-    were those ``without_entity`` where contributions are bounded;
-    ``outside`` lay beyond the bounds or were not among the labels, and were clamped, put under the axis's
-    ``other``, or dropped; ``cut`` were left out because their entity, one of ``entities_cut``, had more than
-    its share. A count that is not known is None.
-    """
-
-    rows: int | None = None
-    without_coordinates: int | None = None
-    without_entity: int | None = None
-    outside: int | None = None
-    cut: int | None = None
-    entities_cut: int | None = None
+__all__ = ["CountReport", "Counts"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ Only the engine that holds the data is imported.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,12 +51,15 @@ def is_files(data: Any) -> bool:
     return isinstance(data, (str, Path))
 
 
-def open_frame(data: Any, database: Database) -> Frame:
-    """The data as a Narwhals frame, nothing read yet: files and Arrow streams become a DuckDB relation."""
+def open_frame(data: Any, database: Database, *, as_text: str | None = None) -> Frame:
+    """The data as a Narwhals frame, nothing read yet: files and Arrow streams become a DuckDB relation.
+
+    The column ``as_text`` of CSV files stays the text that it is.
+    """
     import narwhals as nw
 
     if is_files(data):
-        return read_files(list(data) if isinstance(data, (list, tuple)) else [data], database)
+        return read_files(list(data) if isinstance(data, (list, tuple)) else [data], database, as_text)
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
         return frame
@@ -72,7 +75,7 @@ def open_frame(data: Any, database: Database) -> Frame:
     )
 
 
-def read_files(paths: list[str | Path], database: Database) -> nw.LazyFrame[Any]:
+def read_files(paths: list[str | Path], database: Database, as_text: str | None = None) -> nw.LazyFrame[Any]:
     """Parquet or CSV files as a DuckDB relation.
 
     A path may be a directory of Parquet files, a glob pattern or an address.
@@ -84,7 +87,8 @@ def read_files(paths: list[str | Path], database: Database) -> nw.LazyFrame[Any]
     if len(kinds) > 1:
         raise InvalidInput(f"data={[str(p) for p in paths]!r} mixes Parquet and CSV. Count them one after the other.")
     (kind,), connection = kinds, database.connection
-    read = connection.read_parquet if kind == "parquet" else connection.read_csv
+    texts = {} if as_text is None else {"dtype": {as_text: "VARCHAR"}}
+    read = connection.read_parquet if kind == "parquet" else partial(connection.read_csv, **texts)
     return nw.from_native(hushed(f"{', '.join(names)} could not be read as {kind}", lambda: read(names)))
 
 

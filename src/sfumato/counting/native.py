@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.columns import Columns
-from sfumato.counting.counts import CountReport
 from sfumato.counting.inputs import hushed
 from sfumato.counting.place import fixed_width
+from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain, Labels
 from sfumato.domain.labels import unknown_label

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from sfumato.counting.columns import check_columns, choose_columns
@@ -12,6 +13,7 @@ from sfumato.counting.inputs import Database, hushed, is_files, open_frame
 from sfumato.counting.native import count_native
 from sfumato.counting.progress import Progress, advancing
 from sfumato.counting.stream import Stream, count_stream
+from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.exact import positive_int
@@ -55,6 +57,11 @@ def count(
     *Missing coordinates.* A row with a null or NaN coordinate is no record. How many there were is in
     ``counts.report``, for the operator's eyes.
 
+    *Gross errors.* When more than half of the rows have no coordinates, or more than half of the records lie outside,
+    a `sf.DataWarning` says so to whoever runs this. It stops nothing: whether a release happens must not depend on
+    the data, unless a person at the terminal decides it (``sfumato check``, ``counts.report.gross()``). Bounds that
+    are chosen anew after such a look are a choice by private data.
+
     *Outside.* Records beyond the bounds are clamped to the box, infinite ones too: clamping never lengthens a
     move. ``outside="drop"`` leaves them out instead and needs a ``policy`` whose border cells are all joined
     to ⊥: elsewhere a move across the border would change the exact total, which such a policy makes public.
@@ -94,6 +101,8 @@ def count(
             stream = Stream(frame, domain, chosen, database)
             with advancing(progress, stream.rows if is_files(data) else None) as advance:
                 tally, report = count_stream(stream, drop=drop, limit=limit, source=randomness, advance=advance)
+    report = replace(report, in_other_box=in_other_box(tally, domain))
+    report.warn()
     chance = limit is None or source is None or source.private
     return Counts(tally.reshape(domain.shape), domain, limit, report, dropped=drop, private=chance)
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.columns import Columns
-from sfumato.counting.counts import CountReport
 from sfumato.counting.entities import Entities
 from sfumato.counting.inputs import Database, hushed
 from sfumato.counting.place import Placer, fixed_width
+from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain, Interval
 from sfumato.noise import Source

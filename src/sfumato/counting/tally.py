@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.counting.counts import CountReport, Counts
-from sfumato.domain import Domain
+from sfumato.counting.counts import Counts
+from sfumato.counting.report import CountReport
+from sfumato.domain import Domain, Interval
+from sfumato.domain.order import other_box
 from sfumato.errors import TooLarge
 
 MAX_CELLS = 1 << 28
@@ -33,8 +38,32 @@ def count_points(points: ArrayLike | Sequence[ArrayLike], domain: Domain) -> Cou
     Infinities and points outside are clamped to the box. NaN is refused: an array of points has a place for
     every record, so a missing one is a mistake. Memory beyond the points does not grow with their number.
     """
-    tally = empty_tally(domain)
+    tally, outside = empty_tally(domain), 0
     columns = domain.columns(points)
     for start in range(0, len(columns[0]), _BLOCK):
-        np.add.at(tally, domain.locate(tuple(c[start : start + _BLOCK] for c in columns)), 1)
-    return Counts(tally.reshape(domain.shape), domain, report=CountReport(rows=len(columns[0])))
+        block = tuple(c[start : start + _BLOCK] for c in columns)
+        np.add.at(tally, domain.locate(block), 1)
+        outside += _outside(block, domain)
+    report = CountReport(rows=len(columns[0]), outside=outside if domain.intervals else None)
+    return Counts(tally.reshape(domain.shape), domain, report=replace(report, in_other_box=in_other_box(tally, domain)))
+
+
+def in_other_box(tally: NDArray[np.int64], domain: Domain) -> Fraction | None:
+    """The share of the records in the cells of the box that the bounds describe when read in the other order.
+
+    None where that reading makes no sense, or where its box is no small part of the domain: nothing follows from it.
+    """
+    box = other_box(domain)
+    total = int(tally.sum())
+    if box is None or total == 0:
+        return None
+    return Fraction(int(tally.reshape(domain.shape)[box].sum()), total)
+
+
+def _outside(columns: tuple[NDArray[Any], ...], domain: Domain) -> int:
+    """How many points lie beyond the bounds of an axis."""
+    beyond = np.zeros(len(columns[0]), np.bool_)
+    for axis, column in zip(domain.axes, columns, strict=True):
+        if isinstance(axis, Interval):
+            beyond |= (column < axis.low) | (column > axis.high)
+    return int(np.count_nonzero(beyond))

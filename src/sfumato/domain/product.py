@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain.axis import Axis
 from sfumato.domain.interval import CHUNK, Interval, numbers
+from sfumato.domain.ranges import refuse_outside
 from sfumato.errors import InvalidInput
 
 _MAX_CELLS = 1 << 62
@@ -149,8 +150,9 @@ class Domain:
     def fractional(self, ranges: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Ranges in units as (low, high) in cell coordinates 0 … cells.
 
-        A range is ``(lo…, hi…)`` along the last dimension.         Coordinates are clipped to the box and
-        linear between the edges, exact on them: a cell cut by a range counts in proportion.
+        A range is ``(lo…, hi…)`` along the last dimension. Coordinates are clipped to the box and
+        linear between the edges, exact on them: a cell cut by a range counts in proportion. A range wholly outside
+        the bounds is refused; see `sfumato.domain.ranges`.
         """
         if not self.is_spatial:
             raise InvalidInput("ranges need a domain whose axes are all intervals; this one has labels.")
@@ -165,6 +167,7 @@ class Domain:
             raise InvalidInput(
                 "ranges must not be NaN nor end before they begin. Give (lo…, hi…) with lo ≤ hi on each axis."
             )
+        refuse_outside(self.intervals, low, high)
         return (
             np.stack([a.coordinate(low[..., i]) for i, a in enumerate(self.intervals)], axis=-1),
             np.stack([a.coordinate(high[..., i]) for i, a in enumerate(self.intervals)], axis=-1),

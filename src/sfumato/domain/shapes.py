@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sfumato.domain import order
 from sfumato.domain.axis import Axis
 from sfumato.domain.interval import Interval, plain
 from sfumato.domain.labels import Label, Labels, shorten
 from sfumato.domain.product import Domain
-from sfumato.errors import InvalidInput
+from sfumato.errors import DeclarationWarning, InvalidInput, warn_caller
+from sfumato.exact import finite_float
 
 
 class Line(Domain):
@@ -49,7 +51,23 @@ class Grid(Domain):
         names = default_names(d) if names is None else _sequence(names, "names")
         if len(names) != d:
             raise InvalidInput(f"names={names!r} has {len(names)} names for {d} axes. Give one for each.")
+        values = [finite_float(bound, "bounds") for bound in bounds]
+        if any(values[i] >= values[d + i] for i in range(d)):
+            raise InvalidInput(
+                f"bounds={bounds!r} end before they begin on some axis; they are (lo…, hi…): {d} lower ends, then {d} "
+                f"upper ends. Nothing was built.{order.hint(values)}"
+            )
+        doubt = order.suspicion(values)
+        if doubt:
+            warn_caller(doubt, DeclarationWarning)
         super().__init__(tuple(Interval(names[i], bounds[i], bounds[d + i], shape[i]) for i in range(d)))
+
+    @classmethod
+    def of(cls, axes: Iterable[Interval]) -> Grid:
+        """The grid of given axes, as a file describes it: nothing is asked or warned of."""
+        grid = cls.__new__(cls)
+        Domain.__init__(grid, tuple(axes))
+        return grid
 
     def __repr__(self) -> str:
         bounds = ", ".join(map(plain, self.bounds))
@@ -90,8 +108,7 @@ def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
         (line,) = intervals
         return Line(line.low, line.high, cells=line.cells, name=line.name)
     if intervals and len(intervals) == len(axes):
-        bounds = [axis.low for axis in intervals] + [axis.high for axis in intervals]
-        return Grid(bounds, [axis.cells for axis in intervals], names=[axis.name for axis in intervals])
+        return Grid.of(intervals)
     if len(axes) == 1 and isinstance(axes[0], Labels):
         return Categories(axes[0].labels, name=axes[0].name, other=axes[0].other)
     return Domain(axes)

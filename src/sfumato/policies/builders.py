@@ -13,7 +13,7 @@ from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.exact import positive_int
 from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policies.policy import Policy
-from sfumato.policies.within import half_box, ordered, within
+from sfumato.policies.within import built_within, half_box, ordered
 
 
 def bounded(domain: Domain) -> Policy:
@@ -102,7 +102,7 @@ def policy_from_spec(spec: dict[str, Any]) -> Policy:
         if name == "threshold":
             return threshold(domain, **arguments)
         if name == "within":
-            return within(domain, **arguments)
+            return built_within(domain, **arguments)
         if name == "graph":
             edges = np.asarray(arguments.pop("edges"), dtype=np.int64).reshape(-1, 2)
             return graph(domain, edges, **arguments)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import Number, positive_fraction
-from sfumato.policies import sphere
+from sfumato.policies import doubts, sphere
 from sfumato.policies.moves import Stencil
 from sfumato.policies.policy import Policy
 from sfumato.policies.sources import ALLOWED, Sources, boundary
@@ -49,6 +49,13 @@ def within(domain: Domain, delta: Number, *, sources: Any = None, metric: str = 
     more geometries with `__geo_interface__`: Point, MultiPoint, LineString or MultiLineString. Cells nearer than δ to a
     source are joined to ⊥. The promise is for moves up to δ(1 - 10⁻⁹).
     """
+    policy = built_within(domain, delta, sources=sources, metric=metric)
+    doubts.warn(domain, positive_fraction(delta, "delta"), delta, metric)
+    return policy
+
+
+def built_within(domain: Domain, delta: Number, *, sources: Any = None, metric: str = "euclidean") -> Policy:
+    """The policy of `within`, without a word about what looks like a mistake: for what a file says."""
     ordered(domain, "within")
     exact = positive_fraction(delta, "delta")
     if metric not in METRICS:
@@ -59,7 +66,7 @@ def within(domain: Domain, delta: Number, *, sources: Any = None, metric: str = 
     if exact > positive_fraction(widest, "bounds"):  # both as the decimals that print them
         raise InvalidInput(
             f"delta={delta!r} exceeds the largest distance in the domain, {widest:.6g}{_unit(metric)}: every move is "
-            "hidden, which is sf.bounded(domain). Use that, or a smaller delta."
+            "hidden, which is sf.bounded(domain). Use that, or a smaller delta." + doubts.hint(domain, exact, metric)
         )
     limit = _limit(domain, exact, metric)
     if metric == "great-circle":

@@ -37,6 +37,7 @@ from sfumato.mechanism import AdditiveMechanism, Mechanism
 from sfumato.noise import SystemSource
 from sfumato.noise.gradual import Refinable
 from sfumato.promise import Epsilon, Guarantee
+from sfumato.publishing.account import warn_without_ledger
 from sfumato.publishing.step import StreamStep
 from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
@@ -112,6 +113,8 @@ def refine(
                 f"not made on the way. Nothing was drawn or recorded. Ask for {text(state.epsilon)}, which costs "
                 "nothing more, or for a larger one."
             )
+        if ledger is None:
+            warn_without_ledger()
         staged = vault.staged(release.id)
         if staged is None or (staged[0].epsilon, staged[0].payer) != (asked, payer):
             if ledger is not None:

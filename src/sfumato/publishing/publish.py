@@ -18,6 +18,7 @@ from sfumato.noise import Source, SystemSource
 from sfumato.noise.gradual import Refinable
 from sfumato.noise.source import require
 from sfumato.planning import Plan
+from sfumato.publishing.account import warn_without_ledger
 from sfumato.publishing.levels import require_vault, store
 from sfumato.publishing.step import StreamStep
 from sfumato.publishing.witness import remember, require_newest
@@ -42,9 +43,10 @@ def publish(
 
     `counts` come from `sf.count`, or are an integer array in the domain's shape. A plan that speaks of a person takes
     only counts whose contributions were bounded. With a ledger the release is charged first; `label` is kept there in
-    plain text. A step of a stream's account takes the place of a ledger in `sfumato.stream`. With a vault the noise is
-    kept there, encrypted, before the release is handed out, and the release can be refined later. `source` is for tests
-    and papers: a seeded one makes a release that says it is not private, and neither ledger nor vault takes it.
+    plain text; without one a `sf.NoLedgerWarning` says, once, that nobody adds up what is spent. A step of a stream's
+    account takes the place of a ledger in `sfumato.stream`. With a vault the noise is kept there, encrypted, before the
+    release is handed out, and the release can be refined later. `source` is for tests and papers: a seeded one makes a
+    release that says it is not private, and neither ledger nor vault takes it.
     """
     values, bound = _private_counts(plan, counts, points)
     randomness = SystemSource() if source is None else require(source)
@@ -58,6 +60,8 @@ def publish(
     if vault is not None:
         require_vault(vault, mechanism, private)
     payer = ""
+    if ledger is None and private:
+        warn_without_ledger()
     if ledger is not None:
         if not isinstance(ledger, (Ledger, StreamStep)):
             raise InvalidInput(
@@ -117,6 +121,7 @@ def _private_counts(plan: Plan, counts: Any, points: Any) -> tuple[NDArray[np.in
     domain = plan.policy.domain
     if points is not None:
         counts = count_points(points, domain)
+        counts.report.warn("Nothing is drawn or recorded yet; the release goes on.")
     bound = None
     if isinstance(counts, Counts):
         if counts.domain != domain:

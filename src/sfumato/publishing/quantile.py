@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.counting import CountReport
 from sfumato.domain import Line
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, finite_float, fraction, positive_fraction, positive_int, text
@@ -24,6 +25,7 @@ from sfumato.policies import Policy, bounded, within
 from sfumato.policies.moves import Stencil
 from sfumato.promise import Guarantee
 from sfumato.promise.guarantee import SAMPLER_SLACK
+from sfumato.publishing.account import warn_without_ledger
 from sfumato.quantiles import order_mechanism, rank_of
 from sfumato.release import Answer
 
@@ -129,6 +131,8 @@ def quantile(
     guarantee = Guarantee(
         policy=policy, epsilon=budget, slack=SAMPLER_SLACK + mechanism.slack, private=randomness.private
     )
+    if ledger is None and randomness.private:
+        warn_without_ledger()
     if ledger is not None:
         _require_ledger(ledger, mechanism.slack)
         ledger.charge(
@@ -218,6 +222,9 @@ def _located(values: Any, policy: Policy) -> NDArray[np.int64]:
             "values holds NaN or infinite numbers, which have no place between the bounds. Nothing was drawn or "
             "recorded. Remove missing values first: they are no records."
         )
+    axis = policy.domain.intervals[0]
+    outside = int(np.count_nonzero((numbers < axis.low) | (numbers > axis.high)))
+    CountReport(rows=len(numbers), outside=outside).warn("Nothing is drawn or recorded yet; the answer goes on.")
     return policy.domain.locate(numbers)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.domain.interval import plain
 from sfumato.errors import InvalidInput
 from sfumato.mechanism.points.sorted import SortedMechanism
 
@@ -36,7 +37,7 @@ def distribution_knots(release: Release) -> tuple[Floats, Floats]:
 def quantile(release: Release, q: ArrayLike) -> Any:
     """Where the share q of the records lies below, on a line."""
     wanted = np.asarray(q, dtype=np.float64)
-    if not ((wanted > 0) & (wanted < 1)).all():
+    if not ((wanted > 0) & (wanted < 1)).all():  # false for NaN as well
         raise InvalidInput(f"q={q!r} must lie between 0 and 1, both excluded.")
     _require_line(release, "quantile")
     places, records = distribution_knots(release)
@@ -45,11 +46,17 @@ def quantile(release: Release, q: ArrayLike) -> Any:
 
 
 def distribution(release: Release, x: ArrayLike) -> Any:
-    """The share of the records below x, on a line."""
+    """The share of the records below x, on a line; beyond the bounds nothing is known of it."""
     _require_line(release, "distribution")
-    places, records = distribution_knots(release)
     (axis,) = release.domain.intervals
-    at = np.interp(np.asarray(x, dtype=np.float64), axis.edges, np.arange(len(axis.edges)))
+    asked = np.asarray(x, dtype=np.float64)
+    if not ((asked >= axis.low) & (asked <= axis.high)).all():  # false for NaN as well
+        raise InvalidInput(
+            f"x={x!r} lies outside the bounds, {plain(axis.low)} to {plain(axis.high)}: records beyond them were "
+            "counted at the border. Nothing was answered. Ask inside the bounds."
+        )
+    places, records = distribution_knots(release)
+    at = np.interp(asked, axis.edges, np.arange(len(axis.edges)))
     share = np.interp(at, places, records) / max(float(records[-1]), 1.0)
     return float(share) if np.ndim(x) == 0 else share
 
