@@ -14,6 +14,7 @@ from sfumato.allocation import Bernoulli, Distribution, Empirical, Markov, Perio
 from sfumato.app import options
 from sfumato.app.output import emit, reported, say, tell_operator
 from sfumato.app.ruler import Ruler
+from sfumato.counting.columns import choose_columns
 from sfumato.counting.inputs import Database, open_frame
 from sfumato.counting.progress import advancing
 from sfumato.errors import InvalidInput
@@ -82,9 +83,10 @@ def stream(
     --bounds=-74.3,40.5,-73.7,40.95 --shape 64x64 --delta 0.01 --epsilon 1 --ledger budget.db --name visits --out hourly
     """
     with reported(as_json), closing(Database()) as database:
-        frame = open_frame(data, database)
-        ruler = Ruler.of(frame, time, step)
         where = options.domain(bounds, shape, labels, other)
+        fields = choose_columns(where, (x, y, z), None, entity).fields(where)
+        frame = open_frame(data, database, fields)
+        ruler = Ruler.of(frame, time, step)
         rule = options.policy(where, policy, delta, theta, sources, metric)
         known, begin = _weights(weights), None if start is None else ruler.time(start, "--start")
         if known is not None and begin is None:

@@ -17,7 +17,8 @@ class CountReport:
     """What happened to the records. For the operator's eyes: exact, private, and never part of a release.
 
     ``rows`` were read; ``without_coordinates`` had a missing value (null or NaN) and were no records, nor
-    were those ``without_entity`` where contributions are bounded;
+    were those with one written in a way that is ``unreadable`` (in files of text; None where types say what a value
+    is), nor those ``without_entity`` where contributions are bounded;
     ``outside`` lay beyond the bounds or were not among the labels, and were clamped, put under the axis's
     ``other``, or dropped; ``cut`` were left out because their entity, one of ``entities_cut``, had more than
     its share. A count that is not known is None.
@@ -25,6 +26,7 @@ class CountReport:
 
     rows: int | None = None
     without_coordinates: int | None = None
+    unreadable: int | None = None
     without_entity: int | None = None
     outside: int | None = None
     cut: int | None = None
