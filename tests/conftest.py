@@ -24,5 +24,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Elsewhere a warning about the data or about what was declared fails a test, so that it cannot come needlessly.
     """
     for item in items:
-        if item.path.parent.name == "count":
+        if item.path.parent.name == "counting":
             item.add_marker(pytest.mark.filterwarnings("ignore::sfumato.DataWarning"), append=False)

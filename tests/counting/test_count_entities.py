@@ -25,7 +25,7 @@ from sfumato.counting import CountReport, Counts, count
 from sfumato.counting import stream as stream_module
 from sfumato.counting.columns import Columns
 from sfumato.counting.entities import Entities, dealt
-from sfumato.counting.inputs import Database, open_frame
+from sfumato.counting.inputs import Database, open_view
 from sfumato.counting.reservoir import Reservoir, _below, grouped
 from sfumato.counting.spill import Spill
 from sfumato.domain import Grid, Line
@@ -185,8 +185,9 @@ def test_digests_of_numbers_never_collide_and_those_of_names_are_salted() -> Non
     seen = []
     for _ in range(2):
         database = Database()
-        columns = Columns(("x",), "who")
-        stream = stream_module.Stream(open_frame(names, database), Line(0, 2, cells=2), columns, database)
+        line = Line(0, 2, cells=2)
+        view = open_view(names, Columns(("x",), "who").fields(line), database)
+        stream = stream_module.Stream(view, line, database, entity="who")
         seen.append([batch.column(1).to_pylist() for batch in stream])
         database.close()
     assert seen[0] != seen[1]

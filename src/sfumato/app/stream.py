@@ -17,6 +17,7 @@ from sfumato.app.groups import Columns, WindowQuestion, takes_groups
 from sfumato.app.output import GROSS_DATA, emit, reported, say, tell_operator
 from sfumato.app.ruler import Ruler
 from sfumato.app.times import Times, read
+from sfumato.counting.columns import choose_columns
 from sfumato.counting.inputs import Database
 from sfumato.counting.progress import advancing
 from sfumato.counting.report import GROSS, CountReport, added
@@ -81,8 +82,12 @@ def stream(
     --bounds=-74.3,40.5,-73.7,40.95 --shape 64x64 --delta 0.01 --epsilon 1 --ledger budget.db --name visits --out hourly
     """
     with reported(as_json), closing(Database()) as database:
-        times = read(data, database, time, step, time_format)
-        ruler, rule = times.ruler, question.rule()
+        rule = question.rule()
+        fields = choose_columns(rule.domain, (columns.x, columns.y, columns.z), None, columns.entity).fields(
+            rule.domain
+        )
+        times = read(data, database, fields, time, step, time_format)
+        ruler = times.ruler
         known, begin = _weights(weights), None if start is None else ruler.time(start, "--start")
         if known is not None and begin is None:
             raise InvalidInput("--weights count from --start. Nothing was counted, drawn or recorded. Give --start.")

@@ -9,13 +9,16 @@ value can be read was written in another format, and is refused before anything 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sfumato.app.ruler import Ruler, has_unit
-from sfumato.counting.inputs import Database, hushed, open_frame
+from sfumato.counting.columns import Field
+from sfumato.counting.hushing import hushed
+from sfumato.counting.inputs import Database, open_frame
 from sfumato.counting.report import CountReport
-from sfumato.counting.stream import quoted
+from sfumato.counting.sql import quoted
 from sfumato.errors import InvalidInput
 
 ISO = "iso"
@@ -58,9 +61,12 @@ class Times:
         )
 
 
-def read(data: str, database: Database, column: str, step: str, written: str | None) -> Times:
-    """The records with their times, and the ruler that cuts them; refused where the column tells no time."""
-    frame = open_frame(data, database)
+def read(data: str, database: Database, fields: Sequence[Field], column: str, step: str, written: str | None) -> Times:
+    """The records with their times, and the ruler that cuts them; refused where the column tells no time.
+
+    ``fields`` are the columns that will be counted.
+    """
+    frame = open_frame(data, database, fields)
     kind = _type(frame, column)
     typed = kind.is_temporal() and not _is_text_file(data)
     if not has_unit(step) or (typed and written is None):
@@ -78,7 +84,7 @@ def read(data: str, database: Database, column: str, step: str, written: str | N
             "Leave it out."
         )
     if _is_text_file(data):
-        frame = open_frame(data, database, as_text=column)
+        frame = open_frame(data, database, fields, as_text=column)
     elif written is None:
         raise InvalidInput(
             f"Column {column!r} is of type {kind}, which is no time. Nothing was counted, drawn or recorded. Say how "

@@ -3,8 +3,16 @@
     counts       Counts, what counting hands on
     report       CountReport, what happened to the records, for the operator's eyes
     tally        one number for each cell; raw points
-    inputs       files, frames, tables and relations, all seen as one Narwhals frame
     columns      which column feeds which axis, and whether it can
+    inputs       files, frames, tables and relations, all seen as one Narwhals frame of private names
+    frames       the frames of every engine, coordinates as doubles
+    arrow        Arrow tables and streams
+    tables       files as one table
+    files        which files a path means, each of them once
+    delimited    CSV: columns by the header, values as the domain needs them
+    columnar     Parquet: columns by the schema
+    sql          names and numbers for DuckDB
+    hushing      engines' errors without what they quote
     expression   the cell of a record as one expression for every engine
     native       counting inside the engine of the frame
     stream       counting here, batch by batch, in memory that does not grow

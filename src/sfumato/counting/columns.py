@@ -14,6 +14,11 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     import narwhals as nw
 
+ENTITY = "entity"
+UNREADABLE = "unreadable"
+"""The private names of the column that says whose a record is, and of one that says that a coordinate was written in a
+way that cannot be read."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -26,6 +31,40 @@ class Columns:
     def needed(self) -> tuple[str, ...]:
         """Every column that has to be read, once."""
         return tuple(dict.fromkeys((*self.axes, *(() if self.entity is None else (self.entity,)))))
+
+    def fields(self, domain: Domain) -> tuple[Field, ...]:
+        """What is to be read, under names that no engine can take for another column's."""
+        axes = [Field(f"c{i}", name, axis) for i, (axis, name) in enumerate(zip(domain.axes, self.axes, strict=True))]
+        return (*axes, *(() if self.entity is None else (Field(ENTITY, self.entity, None),)))
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column to read: the name that the engine is given, the name in the data, and the axis that it feeds.
+
+    Names in the data may differ in case only, or be read as SQL; those given to engines do not. Without an axis the
+    column names the entity.
+    """
+
+    alias: str
+    column: str
+    axis: Axis | None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the column is a coordinate."""
+        return self.axis is not None and not isinstance(self.axis, Labels)
+
+    @property
+    def needs(self) -> str:
+        """What takes the column, in words."""
+        return "the entity" if self.axis is None else f"axis {self.axis.name!r}"
+
+    @property
+    def stranger(self) -> int:
+        """A 64-bit number that is none of the axis's labels, for numbers beyond that range."""
+        labels = set(self.axis.labels) if isinstance(self.axis, Labels) else set()
+        return next(number for number in range(len(labels) + 1) if number not in labels)
 
 
 def choose_columns(
@@ -56,34 +95,32 @@ def choose_columns(
     return Columns(tuple(chosen[name] for name in domain.names), entity)
 
 
-def check_columns(columns: Columns, domain: Domain, schema: Mapping[str, nw.dtypes.DType]) -> None:
-    """Every column is there and of a type that its axis can place."""
-    missing = [name for name in columns.needed if name not in schema]
-    if missing:
-        raise InvalidInput(
-            f"The data has no column {_list(missing)}; its columns are {_list(schema)}. Nothing was counted. "
-            "Name the columns with x=, y=, z= or columns={axis: column}, and the entity's with entity=."
-        )
-    for axis, name in zip(domain.axes, columns.axes, strict=True):
-        if not _fits(axis, schema[name]):
+def check_columns(fields: tuple[Field, ...], schema: Mapping[str, nw.dtypes.DType]) -> None:
+    """Every column is of a type that its axis can place, or that tells entities apart."""
+    for field in fields:
+        axis, kind, name = field.axis, schema[field.alias], field.column
+        if axis is None:
+            if not _tells_apart(kind):
+                raise InvalidInput(
+                    f"Column {name!r} is of type {kind}, by which an entity cannot be told from another one reliably. "
+                    "Nothing was counted. Convert the column to whole numbers or strings first."
+                )
+        elif not _fits(axis, kind):
             wanted = f"labels of type {axis.kind.__name__}" if isinstance(axis, Labels) else "numbers"
             raise InvalidInput(
-                f"Column {name!r} is of type {schema[name]}, and axis {axis.name!r} needs {wanted}. "
+                f"Column {name!r} is of type {kind}, and axis {axis.name!r} needs {wanted}. "
                 "Nothing was counted. Convert the column first."
             )
 
-    if columns.entity is not None and not _tells_apart(schema[columns.entity]):
-        raise InvalidInput(
-            f"Column {columns.entity!r} is of type {schema[columns.entity]}, by which an entity cannot be told from "
-            "another one reliably. Nothing was counted. Convert the column to whole numbers or strings first."
-        )
-
 
 def _tells_apart(dtype: nw.dtypes.DType) -> bool:
-    """Whether equal values of a type are equal to every engine; Python objects are not: some compare addresses."""
+    """Whether equal values of a type are equal to every engine, and different ones different.
+
+    Python objects are not: some compare addresses. Durations and times of day may have nanoseconds, which DuckDB cuts.
+    """
     import narwhals as nw
 
-    plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Binary, nw.Date, nw.Datetime, nw.Duration, nw.Time)
+    plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Binary, nw.Date, nw.Datetime)
     return dtype.is_numeric() or isinstance(dtype, plain)
 
 
@@ -97,5 +134,5 @@ def _fits(axis: Axis, dtype: nw.dtypes.DType) -> bool:
     return isinstance(dtype, nw.Boolean) if axis.kind is bool else dtype.is_integer()
 
 
-def _list(names: Mapping[str, object] | tuple[str, ...] | list[str]) -> str:
+def _list(names: tuple[str, ...]) -> str:
     return ", ".join(map(repr, names))

@@ -12,26 +12,38 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from sfumato.counting.columns import Columns
+from sfumato.counting.columns import UNREADABLE as UNREADABLE_COLUMN
+from sfumato.counting.native import MISSING, UNREADABLE
+from sfumato.counting.place import representable
 from sfumato.domain import Axis, Domain, Interval, Labels
 
 if TYPE_CHECKING:
     from sfumato.counting.inputs import Frame
 
-MISSING = -1
-"""The key of a row in which a coordinate is null or NaN: no record."""
+
+_RANGES: dict[object, tuple[int, int]] = {
+    kind: (0 if unsigned else -(1 << (bits - 1)), (1 << (bits - (not unsigned))) - 1)
+    for kinds, unsigned in (
+        ((nw.Int8, nw.Int16, nw.Int32, nw.Int64), False),
+        ((nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64), True),
+    )
+    for kind, bits in zip(kinds, (8, 16, 32, 64), strict=True)
+}
+"""What a column of a type can hold: a label beyond it is not in the column, and some engines choke on it."""
 
 
-def record_keys(frame: Frame, domain: Domain, columns: Columns) -> Any:
+def record_keys(frame: Frame, domain: Domain, *, unreadable: bool) -> Any:
     """A frame with one whole number for each row, so that a single group-by yields the counts and the report.
 
-    ``MISSING`` without coordinates; the cell number inside the bounds; ``size`` more when the record was clamped or put
-    under ``other``; and ``2 * size`` when a label is unknown and the axis has no place for it. The steps are columns of
-    their own (value v, clamped c, guess g), or engines would compute each as often as it is mentioned.
+    ``UNREADABLE`` where a coordinate cannot be read, ``MISSING`` without coordinates; the cell number inside the
+    bounds; ``size`` more when the record was clamped or put under ``other``; and ``2 * size`` when a label is unknown
+    and the axis has no place for it. The steps are columns of their own (value v, clamped c, guess g), or engines would
+    compute each as often as it is mentioned.
     """
-    pairs = list(zip(domain.axes, columns.axes, strict=True))
+    schema = frame.collect_schema()
     intervals = [(i, axis) for i, axis in enumerate(domain.axes) if isinstance(axis, Interval)]
-    steps: Any = frame.select(*(_value(axis, column).alias(f"v{i}") for i, (axis, column) in enumerate(pairs)))
+    values = [_value(axis, f"c{i}", schema[f"c{i}"], frame).alias(f"v{i}") for i, axis in enumerate(domain.axes)]
+    steps: Any = frame.select(*values, *([nw.col(UNREADABLE_COLUMN)] if unreadable else []))
     if intervals:
         steps = steps.with_columns(*(nw.col(f"v{i}").clip(a.low, a.high).alias(f"c{i}") for i, a in intervals))
         steps = steps.with_columns(*(_guess(axis, nw.col(f"c{i}")).alias(f"g{i}") for i, axis in intervals))
@@ -53,23 +65,35 @@ def record_keys(frame: Frame, domain: Domain, columns: Columns) -> Any:
     located = flat + outside.cast(nw.Float64) * float(domain.size)
     placed = nw.when(unknown).then(nw.lit(2.0 * domain.size)).otherwise(located)
     key = nw.when(missing).then(nw.lit(float(MISSING))).otherwise(placed)
+    if unreadable:
+        key = nw.when(nw.col(UNREADABLE_COLUMN)).then(nw.lit(float(UNREADABLE))).otherwise(key)
     return steps.select(key.cast(nw.Int64).alias("key"))
 
 
-def _value(axis: Axis, column: str) -> nw.Expr:
+def _value(axis: Axis, column: str, kind: nw.dtypes.DType, frame: Frame) -> nw.Expr:
     """A coordinate, or the position of a label with -1 for an unknown one; null where there is none."""
     value = nw.col(column)
     if not isinstance(axis, Labels):
         return value.cast(nw.Float64)
     if axis.kind is str:
         value = value.cast(nw.String)
-    positions = [float(i) for i in range(axis.cells)]
-    known = value.replace_strict(list(axis.labels), positions, default=-1.0, return_dtype=nw.Float64)
-    return nw.when(~nw.col(column).is_null()).then(known)
+    low, high = _RANGES.get(type(kind), (None, None))
+    labels, positions = representable(axis.labels, low, high)
+    if any(isinstance(label, int) and label >= 1 << 63 for label in labels):  # which some engines take for doubles
+        value, labels = value.cast(nw.String), [str(label) for label in labels]
+    if frame.implementation.is_dask() or frame.implementation.is_ibis():  # these have no way to replace
+        known = value.is_null().cast(nw.Float64) * 0.0 - 1.0
+        for label, place in zip(labels, positions, strict=True):
+            known = known + (value == label).cast(nw.Float64) * (place + 1.0)
+    elif labels:
+        known = value.replace_strict(labels, positions, default=-1.0, return_dtype=nw.Float64)
+    else:
+        known = nw.lit(-1.0)
+    return nw.when(~value.is_null()).then(known)
 
 
 def _guess(axis: Interval, clamped: nw.Expr) -> nw.Expr:
-    return ((clamped - axis.low) / axis.step).floor().clip(0.0, float(axis.cells - 1))
+    return ((clamped - axis.low) / axis.step).floor().cast(nw.Float64).clip(0.0, float(axis.cells - 1))
 
 
 def _corrected(axis: Interval, clamped: nw.Expr, guess: nw.Expr) -> nw.Expr:

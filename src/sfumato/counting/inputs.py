@@ -5,22 +5,23 @@ Only the engine that holds the data is imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.counting.columns import Field, check_columns
+from sfumato.counting.hushing import hushed
+from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     import narwhals as nw
 
+    from sfumato.counting.tables import View
+
     Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 
-_Result = TypeVar("_Result")
-
-_KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
-_COMPRESSED = (".gz", ".zst")
+__all__ = ["Database", "hushed", "is_files", "open_frame", "open_view"]
 
 
 class Database:
@@ -51,83 +52,56 @@ def is_files(data: Any) -> bool:
     return isinstance(data, (str, Path))
 
 
-def open_frame(data: Any, database: Database, *, as_text: str | None = None) -> Frame:
-    """The data as a Narwhals frame, nothing read yet: files and Arrow streams become a DuckDB relation.
+def open_view(data: Any, fields: Sequence[Field], database: Database) -> View:
+    """The columns that counting needs under private names, of types that their axes take, nothing counted yet."""
+    import narwhals as nw
 
-    The column ``as_text`` of CSV files stays the text that it is.
+    from sfumato.counting import frames
+    from sfumato.counting.tables import View, view_files
+
+    if is_files(data):
+        view = view_files(_paths(data), fields, database)
+        names = [Field(field.alias, field.alias, field.axis) for field in fields]
+        raw = nw.from_native(view.frame)
+        check_columns(tuple(fields), hushed("The columns of the data could not be read", raw.collect_schema))
+        unreadable = () if not view.unreadable else (view.frame.columns[-1],)
+        private = frames.private_relation(view.frame, names, keep=unreadable)
+        return View(private, unreadable=view.unreadable, advice=view.advice)
+    frame = nw.from_native(frames.without_duplicates(data, fields), pass_through=True)
+    if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
+        return View(frames.private_frame(frame, fields))
+    return View(frames.private_stream(_reader(data), fields, database))
+
+
+def open_frame(data: Any, database: Database, fields: Sequence[Field] = (), *, as_text: str | None = None) -> Frame:
+    """The data as a Narwhals frame with all its columns, nothing read yet, for whoever needs more than counting does.
+
+    ``fields`` says which columns counting will need, so that those of CSV files are read as their axes need them. The
+    column ``as_text`` of CSV files stays the text that it is.
     """
     import narwhals as nw
 
+    from sfumato.counting.tables import open_files
+
     if is_files(data):
-        return read_files(list(data) if isinstance(data, (list, tuple)) else [data], database, as_text)
+        return nw.from_native(open_files(_paths(data), fields, database, as_text))
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
         return frame
-    if hasattr(data, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
-        return nw.from_native(database.connection.from_arrow(reader))
-    raise InvalidInput(
-        f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, "
-        "Polars or PySpark frame, an Arrow table or a DuckDB relation; give a NumPy array to plan.publish(points=…). "
-        "Nothing was counted."
-    )
+    return nw.from_native(database.connection.from_arrow(_reader(data)))
 
 
-def read_files(paths: list[str | Path], database: Database, as_text: str | None = None) -> nw.LazyFrame[Any]:
-    """Parquet or CSV files as a DuckDB relation.
-
-    A path may be a directory of Parquet files, a glob pattern or an address.
-    """
-    import narwhals as nw
-
-    names = [_checked(path) for path in paths]
-    kinds = {_kind(name) for name in names}
-    if len(kinds) > 1:
-        raise InvalidInput(f"data={[str(p) for p in paths]!r} mixes Parquet and CSV. Count them one after the other.")
-    (kind,), connection = kinds, database.connection
-    texts = {} if as_text is None else {"dtype": {as_text: "VARCHAR"}}
-    read = connection.read_parquet if kind == "parquet" else partial(connection.read_csv, **texts)
-    return nw.from_native(hushed(f"{', '.join(names)} could not be read as {kind}", lambda: read(names)))
+def _paths(data: Any) -> list[str | Path]:
+    return list(data) if isinstance(data, (list, tuple)) else [data]
 
 
-def _checked(path: str | Path) -> str:
-    name = str(path)
-    if "://" in name or any(character in name for character in "*?["):
-        return name
-    if not Path(name).exists():
-        raise InvalidInput(f"data={name!r} does not exist. Nothing was counted. Check the path.")
-    return str(Path(name) / "**" / "*.parquet") if Path(name).is_dir() else name
-
-
-def _kind(name: str) -> str:
-    suffixes = Path(name.split("?")[0] if "://" in name else name).suffixes
-    while suffixes and suffixes[-1].lower() in _COMPRESSED:
-        suffixes.pop()
-    kind = _KINDS.get(suffixes[-1].lower()) if suffixes else None
-    if kind is None:
+def _reader(data: Any) -> Any:
+    if not hasattr(data, "__arrow_c_stream__"):
         raise InvalidInput(
-            f"data={name!r} has none of the known endings {', '.join(_KINDS)} (also with {', '.join(_COMPRESSED)}). "
-            "Nothing was counted. Rename the file, or open it with DuckDB or Polars and give the relation or frame."
+            f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, "
+            "Polars or PySpark frame, an Arrow table or a DuckDB relation; give a NumPy array to "
+            "plan.publish(points=…). Nothing was counted."
         )
-    return kind
+    import pyarrow as pa
 
-
-def hushed(what: str, work: Callable[[], _Result]) -> _Result:
-    """The result of ``work``, or a refusal in our own words: engines quote the value that they could not read.
-
-    Only the class of the engine's error is passed on, and the error itself is not kept as a cause or context. What is
-    ours, or an interrupt, goes through as it is.
-    """
-    try:
-        return work()
-    except (SfumatoError, ImportError, MemoryError):
-        raise
-    except Exception as error:  # noqa: BLE001  # engines share no base class below this one
-        kind = type(error).__name__
-    # Raised outside the handler: inside, Python would keep the engine's error as its context.
-    raise InvalidInput(
-        f"{what}: the engine stopped with {kind}. Its message may quote a record and is not repeated. Nothing was "
-        "counted. Run the same read in the engine itself to see it."
-    )
+    return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)

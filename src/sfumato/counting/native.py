@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.counting.columns import Columns
-from sfumato.counting.inputs import hushed
+from sfumato.counting.hushing import hushed
 from sfumato.counting.place import fixed_width
 from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
@@ -19,18 +18,20 @@ from sfumato.domain.labels import unknown_label
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from sfumato.counting.inputs import Frame
+    from sfumato.counting.tables import View
+
+MISSING, UNREADABLE = -1, -2
+"""The keys of rows that are no records: a coordinate is null or NaN, or written in a way that cannot be read."""
 
 
-def count_native(
-    frame: Frame, domain: Domain, columns: Columns, *, drop: bool
-) -> tuple[NDArray[np.int64], CountReport]:
+def count_native(view: View, domain: Domain, *, drop: bool) -> tuple[NDArray[np.int64], CountReport]:
     """The flat counts and the report. A lazy frame stays lazy until its group-by is collected."""
     tally = empty_tally(domain)
-    grouped = hushed("The records could not be counted", lambda: _grouped(frame, domain, columns))
+    grouped = hushed("The records could not be counted", lambda: _grouped(view, domain), view.advice)
     keys, records = _whole_numbers(grouped["key"]), _whole_numbers(grouped["records"])
     if (keys == 2 * domain.size).any() and not drop:
         raise InvalidInput(unknown_label(" or ".join(a.name for a in domain.axes if isinstance(a, Labels))))
+    unreadable = int(records[keys == UNREADABLE].sum()) if view.unreadable else None
     here = (keys >= 0) & (keys < domain.size)
     clamped = (keys >= domain.size) & (keys < 2 * domain.size)
     tally[keys[here]] = records[here]
@@ -38,18 +39,19 @@ def count_native(
         tally[keys[clamped] - domain.size] += records[clamped]
     return tally, CountReport(
         rows=int(records.sum()),
-        without_coordinates=int(records[keys < 0].sum()),
+        without_coordinates=int(records[keys == MISSING].sum()),
+        unreadable=unreadable,
         outside=int(records[keys >= domain.size].sum()),
     )
 
 
-def _grouped(frame: Frame, domain: Domain, columns: Columns) -> Any:
+def _grouped(view: View, domain: Domain) -> Any:
     """An Arrow table of keys and how many rows have them."""
     import narwhals as nw
 
     from sfumato.counting.expression import record_keys
 
-    grouped = record_keys(frame, domain, columns).group_by("key").agg(nw.len().alias("records"))
+    grouped = record_keys(view.frame, domain, unreadable=view.unreadable).group_by("key").agg(nw.len().alias("records"))
     return (grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped).to_arrow()
 
 

@@ -51,8 +51,11 @@ class Placer:
 
             if pa.types.is_dictionary(values.type):
                 values = values.dictionary_decode()
-            positions = pc.fill_null(pc.index_in(values, value_set=pa.array(axis.labels, values.type)), -1)
-            values = pc.if_else(values.is_null(), np.nan, positions.cast(pa.float64()))
+            low, high = _range(values.type)
+            labels, positions = representable(axis.labels, low, high)
+            found = pc.fill_null(pc.index_in(values, value_set=pa.array(labels, values.type)), len(labels))
+            places = pa.array([*positions, -1.0], pa.float64()).take(found)
+            values = pc.if_else(values.is_null(), np.nan, places)
         return fixed_width(values, np.float64)
 
     def _accumulate_labels(
@@ -67,6 +70,22 @@ class Placer:
             positions = np.where(unknown, rest, positions)
         np.multiply(cells, axis.cells, out=cells)
         np.add(cells, positions, out=cells, casting="unsafe")
+
+
+def representable(labels: tuple[Any, ...], low: int | None, high: int | None) -> tuple[list[Any], list[float]]:
+    """The labels that a column can hold, whole numbers from low to high where it has such bounds, and their places."""
+    kept = [(x, float(i)) for i, x in enumerate(labels) if low is None or high is None or low <= x <= high]
+    return [label for label, _ in kept], [place for _, place in kept]
+
+
+def _range(kind: Any) -> tuple[int | None, int | None]:
+    """The smallest and largest number of an Arrow type of integers."""
+    import pyarrow as pa
+
+    if not pa.types.is_integer(kind):
+        return None, None
+    signed = pa.types.is_signed_integer(kind)
+    return (-(1 << (kind.bit_width - 1)) if signed else 0), (1 << (kind.bit_width - signed)) - 1
 
 
 def fixed_width(values: Any, dtype: type[_Number]) -> NDArray[_Number]:

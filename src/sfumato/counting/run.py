@@ -7,9 +7,10 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
-from sfumato.counting.columns import check_columns, choose_columns
+from sfumato.counting.columns import choose_columns
 from sfumato.counting.counts import Counts
-from sfumato.counting.inputs import Database, hushed, is_files, open_frame
+from sfumato.counting.frames import is_native
+from sfumato.counting.inputs import Database, is_files, open_view
 from sfumato.counting.native import count_native
 from sfumato.counting.progress import Progress, advancing
 from sfumato.counting.stream import Stream, count_stream
@@ -49,8 +50,11 @@ def count(
 ) -> Counts:
     """Count the records of ``data`` in the cells of ``domain``. The result is private; give it to ``plan.publish``.
 
-    ``data`` is a path to Parquet or CSV files (or a glob, a directory, a list), a pandas, Polars or PySpark
-    frame, an Arrow table or stream, a DuckDB relation, or whatever else Narwhals takes. ``x``, ``y`` and
+    ``data`` is a path to Parquet or CSV files (or a glob, a directory, a list), a pandas, Polars, Dask or PySpark
+    frame, an Arrow table or stream, a DuckDB relation, or an Ibis table. Columns are found by their names as they are
+    written, in each file by itself; of CSV files the entity is the text that is written (``7``, ``007`` and ``7.0`` are
+    three), and a coordinate that cannot be read is no record. A path that exists is that path; patterns and folders
+    leave out what begins with a dot or an underscore. ``x``, ``y`` and
     ``z`` name the columns of the first axes, ``columns={"axis": "column"}`` those of any axis; by default a
     column has its axis's name.
 
@@ -93,12 +97,16 @@ def count(
     randomness = SystemSource() if source is None else require(source)
     chosen = choose_columns(domain, (x, y, z), columns, entity)
     with closing(Database()) as database:
-        frame = open_frame(data, database)
-        check_columns(chosen, domain, hushed("The columns of the data could not be read", frame.collect_schema))
-        if engine == "native" or (engine is None and entity is None and _stays(frame)):
-            tally, report = count_native(frame, domain, chosen, drop=drop)
+        view = open_view(data, chosen.fields(domain), database)
+        if engine == "native" and not is_native(view.frame):
+            raise InvalidInput(
+                "engine='native' on Ibis is for DuckDB and Polars: how other backends calculate is not tested. Nothing "
+                "was counted. Leave engine= out: the needed columns are then brought here, batch by batch."
+            )
+        if engine == "native" or (engine is None and entity is None and _stays(view.frame)):
+            tally, report = count_native(view, domain, drop=drop)
         else:
-            stream = Stream(frame, domain, chosen, database)
+            stream = Stream(view, domain, database, entity=entity)
             with advancing(progress, stream.rows if is_files(data) else None) as advance:
                 tally, report = count_stream(stream, drop=drop, limit=limit, source=randomness, advance=advance)
     report = replace(report, in_other_box=in_other_box(tally, domain))
@@ -111,7 +119,7 @@ def _stays(frame: Any) -> bool:
     """Whether the frame is lazy and of an engine that had better count by itself."""
     import narwhals as nw
 
-    return isinstance(frame, nw.LazyFrame) and not frame.implementation.is_duckdb()
+    return isinstance(frame, nw.LazyFrame) and not frame.implementation.is_duckdb() and is_native(frame)
 
 
 def _limit(entity: str | None, max_per_entity: int | None) -> int | None:

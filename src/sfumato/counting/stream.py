@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.counting.columns import Columns
+from sfumato.counting.columns import ENTITY, UNREADABLE
 from sfumato.counting.entities import Entities
-from sfumato.counting.inputs import Database, hushed
+from sfumato.counting.frames import arrow_reader
+from sfumato.counting.hushing import hushed
+from sfumato.counting.inputs import Database
 from sfumato.counting.place import Placer, fixed_width
 from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
-from sfumato.domain import Domain, Interval
+from sfumato.domain import Domain, Labels
 from sfumato.noise import Source
 
 if TYPE_CHECKING:
-    from sfumato.counting.inputs import Frame
+    from sfumato.counting.tables import View
 
 BATCH = 1 << 17
 
@@ -36,41 +38,44 @@ _PERMUTED |= {"FLOAT", "DOUBLE", "DATE", "TIME", "TIMESTAMP"}
 class Stream:
     """The needed columns of a frame, in batches."""
 
-    def __init__(self, frame: Frame, domain: Domain, columns: Columns, database: Database) -> None:
-        self.domain, self.columns = domain, columns
-        self._relation = relation_of(frame, columns, database)
+    def __init__(self, view: View, domain: Domain, database: Database, *, entity: str | None) -> None:
+        self.domain, self.view, self.entity = domain, view, entity
+        self._relation = relation_of(view, database)
 
     def rows(self) -> int:
         """How many rows there are; for Parquet files this is in their footers."""
         return hushed(
-            "The rows could not be counted", lambda: int(self._relation.aggregate("count(*)").fetchall()[0][0])
+            "The rows could not be counted",
+            lambda: int(self._relation.aggregate("count(*)").fetchall()[0][0]),
+            self.view.advice,
         )
 
     def __iter__(self) -> Iterator[Any]:
-        """Record batches of the axes' columns and, where entities matter, their digests last (null: nobody)."""
+        """Record batches of the axes' columns, of digests where entities matter (null: nobody), and of whether a
+        coordinate could not be read where that can be.
+        """
         fields = [
-            f"coalesce(CAST({quoted(name)} AS DOUBLE), 'NaN') AS c{i}"
-            if isinstance(axis, Interval)
-            else f"{quoted(name)} AS c{i}"
-            for i, (axis, name) in enumerate(zip(self.domain.axes, self.columns.axes, strict=True))
+            f"c{i}" if isinstance(axis, Labels) else f"coalesce(CAST(c{i} AS DOUBLE), 'NaN') AS c{i}"
+            for i, axis in enumerate(self.domain.axes)
         ]
-        if self.columns.entity is not None:
-            digest = hushed("The entities could not be read", lambda: self._digest(str(self.columns.entity)))
-            fields.append(f"{digest} AS entity")
+        if self.entity is not None:
+            fields.append(f"{hushed('The entities could not be read', self._digest, self.view.advice)} AS {ENTITY}")
+        if self.view.unreadable:
+            fields.append(f"CAST({UNREADABLE} AS UTINYINT) AS {UNREADABLE}")
 
         def opened() -> Iterator[Any]:
             selected = self._relation.project(", ".join(fields))
             # DuckDB renamed the method in 1.4.
             return iter((getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(BATCH))
 
-        batches = hushed("The records could not be read", opened)
+        batches = hushed("The records could not be read", opened, self.view.advice)
         while True:
-            batch = hushed("The records could not be read", lambda: next(batches, None))
+            batch = hushed("The records could not be read", lambda: next(batches, None), self.view.advice)
             if batch is None:
                 return
             yield batch
 
-    def _digest(self, entity: str) -> str:
+    def _digest(self) -> str:
         """SQL for a 64-bit digest of the entity, null where there is none (null or NaN).
 
         Two entities with the same digest would share one share of m, and the arrival of one could displace a record of
@@ -79,7 +84,7 @@ class Stream:
         beforehand: a salt in front of DuckDB's own hash would not do, since some pairs of names collide under half of
         all salts. By chance somebody meets one of n others with probability n · 2⁻⁶⁴, whatever names are chosen.
         """
-        column = quoted(entity)
+        column = ENTITY
         kind = str(self._relation.project(column).types[0])
         nobody = f"{column} IS NULL" + (f" OR isnan({column})" if kind in ("FLOAT", "DOUBLE") else "")
         keyed = f"md5_number('{os.urandom(16).hex()}' || CAST({column} AS VARCHAR))"
@@ -97,9 +102,12 @@ def count_stream(
     """
     tally, placer = empty_tally(stream.domain), Placer(stream.domain, drop=drop)
     bounded = None if limit is None else Entities(limit, source)
-    rows = missing = outside = nobody = 0
+    rows = missing = outside = nobody = unreadable = 0
     for batch in stream:
         cells, present, beyond = placer(batch)
+        if stream.view.unreadable:
+            bad = int(np.count_nonzero(fixed_width(batch.column(batch.num_columns - 1), np.uint8)))
+            unreadable, missing = unreadable + bad, missing - bad
         rows, missing, outside = rows + len(batch), missing + len(batch) - len(cells), outside + beyond
         if bounded is None:
             np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
@@ -120,6 +128,7 @@ def count_stream(
     return tally, CountReport(
         rows=rows,
         without_coordinates=missing,
+        unreadable=unreadable if stream.view.unreadable else None,
         outside=outside,
         without_entity=None if bounded is None else nobody,
         cut=None if bounded is None else bounded.cut,
@@ -127,26 +136,20 @@ def count_stream(
     )
 
 
-def relation_of(frame: Frame, columns: Columns, database: Database) -> Any:
-    """The needed columns as a DuckDB relation; those of an eager frame are handed over through Arrow.
+def relation_of(view: View, database: Database) -> Any:
+    """The needed columns as a DuckDB relation; those of other engines are handed over through Arrow.
 
     A lazy frame of another engine is collected, the needed columns only: no expression that chooses records by entity
-    is common to all engines.
+    is common to all engines. Ibis hands its batches over one after the other.
     """
     import narwhals as nw
 
+    frame = view.frame
     if frame.implementation.is_duckdb():
         return frame.to_native()
 
     def handed_over() -> Any:
-        selected: Any = frame.select(*columns.needed)
-        if isinstance(selected, nw.LazyFrame):
-            selected = selected.collect("pyarrow")
-        return database.connection.from_arrow(selected.to_arrow())
+        records = arrow_reader(frame) if isinstance(frame, nw.LazyFrame) else frame.to_arrow()
+        return database.connection.from_arrow(records)
 
-    return hushed("The needed columns could not be read", handed_over)
-
-
-def quoted(name: str) -> str:
-    """A column name as SQL takes it."""
-    return '"' + name.replace('"', '""') + '"'
+    return hushed("The needed columns could not be read", handed_over, view.advice)

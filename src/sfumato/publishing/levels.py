@@ -12,8 +12,8 @@ for, so that a copy of the vault hands out no other.
 
 The vault is a witness against ledgers, too. The name of the account that paid is sealed with the noise: another one
 pays for nothing of it. And a ledger that counts fewer levels than the vault has, or has not come as far as the vault
-remembers (`sfumato.publishing.witness`), is an older copy, which forgot what was spent: nothing is published or handed out
-before the newest one is back, not even what was made.
+remembers (`sfumato.publishing.witness`), is an older copy, which forgot what was spent: nothing is published or handed
+out before the newest one is back, not even what was made.
 
 The release that is handed in names what is to be refined, and nothing more: its description is compared with the one
 that was sealed with the noise. Under an edited one the noise would no longer fit the counts.

@@ -1,0 +1,113 @@
+"""Parquet files: columns by the names in each file's own schema, which may differ in case only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.counting.columns import Field
+from sfumato.counting.hushing import hushed
+from sfumato.counting.sql import INTEGERS, WIDE, as_double, column_list, is_number, literal
+from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sfumato.counting.inputs import Database
+
+ADVICE = "Check that the file or address is there, may be read, and is a whole Parquet file."
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """Files with the same columns of the same types in the same order."""
+
+    files: tuple[str, ...]
+    header: tuple[str, ...]
+    types: tuple[str, ...]
+
+    def source(self) -> str:
+        """The records as SQL, columns named by position."""
+        names = ", ".join(f"k{i}" for i in range(len(self.header)))
+        return f"read_parquet([{', '.join(map(literal, self.files))}]) AS t({names})"
+
+
+def read_parts(files: list[str], database: Database, needed: Sequence[str]) -> list[ParquetPart]:
+    """Files grouped by schema, or a refusal where a needed column is not in every one."""
+    listed = ", ".join(map(literal, files))
+    what = f"{', '.join(map(repr, files[:3]))}{', …' if len(files) > 3 else ''} could not be read as Parquet"
+
+    def read() -> list[ParquetPart]:
+        connection = database.connection
+        schema = connection.sql(
+            "SELECT file_name, name, num_children, (type, type_length, converted_type, scale, precision, "
+            f"logical_type)::VARCHAR FROM parquet_schema([{listed}])"
+        ).fetchall()
+        groups: dict[Any, list[str]] = {}
+        # One call lists the files in the order given; each begins with a root that has the columns as children.
+        for file, rows in zip(files, _by_file(schema), strict=True):
+            groups.setdefault(tuple(rows), []).append(file)
+        parts = []
+        for rows, members in groups.items():
+            header = _top(rows)
+            # Partitions of a folder (…/mode=bus/…) are columns behind those of the file.
+            plain = connection.sql(f"SELECT * FROM read_parquet([{', '.join(map(literal, members))}]) LIMIT 0")
+            header = (*header, *plain.columns[len(header) :])
+            parts.append(ParquetPart(tuple(members), header, tuple(map(str, plain.types))))
+        return parts
+
+    parts = hushed(what, read, ADVICE)
+    for part in parts:
+        column_list(part.header, needed, of=f"{part.files[0]!r}")
+    return parts
+
+
+def _by_file(rows: list[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:
+    """The rows of each file: a file ends when all children of its root are there."""
+    files: list[list[tuple[Any, ...]]] = []
+    open_ = 0
+    for _, name, children, kind in rows:
+        if not open_:
+            files.append([])
+            open_ = 1
+        files[-1].append((name, children, kind))
+        open_ += int(children or 0) - 1
+    return files
+
+
+def _top(rows: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
+    """The names of the columns themselves, without what is nested in them."""
+    names, position = [], 1
+
+    def skip(at: int) -> int:
+        end = at + 1
+        for _ in range(int(rows[at][1] or 0)):
+            end = skip(end)
+        return end
+
+    while position < len(rows):
+        names.append(str(rows[position][0]))
+        position = skip(position)
+    return tuple(names)
+
+
+def read_as(field: Field, part: ParquetPart, mixed: bool) -> str:
+    """SQL for a column: as it is, or as a double where files disagree about the type of a number."""
+    position = part.header.index(field.column)
+    if mixed and field.is_number:
+        return as_double(part.types[position], f"k{position}")
+    return f"k{position}"
+
+
+def is_mixed(field: Field, parts: Sequence[ParquetPart]) -> bool:
+    """Whether files disagree about the type of a column, or a refusal where it matters."""
+    kinds = {part.types[part.header.index(field.column)]: part.files[0] for part in parts}
+    if len(kinds) == 1:
+        return False
+    if (field.is_number and all(map(is_number, kinds))) or set(kinds) <= INTEGERS | WIDE:
+        return True
+    (one, here), (other, there) = list(kinds.items())[:2]
+    why = "a string '7' and a number 7 would be two entities" if field.axis is None else f"{field.needs} takes one type"
+    raise InvalidInput(
+        f"Column {field.column!r} is of type {one} in {here!r} and of type {other} in {there!r}: {why}. Nothing was "
+        "counted. Write it as one type in all files."
+    )
