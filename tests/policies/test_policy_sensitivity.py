@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -135,3 +139,68 @@ def test_too_many_pairs_or_types_are_refused(monkeypatch):
     assert str(refusal.value) == (
         "the columns of this strategy differ in too many ways for an exact sensitivity on this domain."
     )
+
+
+# --- sums beyond 64 bits ----------------------------------------------------------------------------------------------
+
+CUBE = [(u, u ^ (1 << k)) for u in range(16) for k in range(4) if u < u ^ (1 << k)]
+
+
+def test_a_hypercube_with_heavy_weights_is_refused_and_never_wraps():
+    """By hand in Python's integers: 110,680,464,444,840,084,456, of which 64 bits keep 2,582,774,760 or the like."""
+    cells = sf.Grid(bounds=(0,) * 4 + (1,) * 4, shape=(2,) * 4)
+    columns = [[56989, 47924, 0], [56989, 0, 47924]]
+    there, other = columns, columns[::-1]
+    distance = sum(
+        abs(math.prod(a) * x - math.prod(a) * y)
+        for a in itertools.product(there[0], repeat=3)
+        for x, y in zip(there[0], other[0], strict=True)
+    )
+    assert distance == 110_680_464_444_840_084_456
+    heavy = Kronecker([Hierarchy(2, (2, 1), (56989, 47924))] * 4)
+    for policy in (sf.graph(cells, CUBE), sf.graph(cells, [*CUBE, (0, sf.ABSENT)]), sf.threshold(cells, 1)):
+        with pytest.raises(sf.TooLarge, match="too large for an exact sensitivity in 64 bits"):
+            policy.sensitivity(heavy)
+        with pytest.raises(sf.TooLarge, match="too large for an exact sensitivity in 64 bits"):
+            sf.plan(policy, sf.histogram(), 1, mechanism="hierarchy", blocks=[2, 1], weights=[56989, 47924])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    data=st.data(),
+    shape=st.sampled_from([(2,), (5,), (2, 3), (3, 2, 2), (2, 2, 2, 2)]),
+    weights=st.lists(st.integers(1, 2**16), min_size=2, max_size=2),
+)
+def test_heavy_strategies_are_exact_or_refused(data, shape, weights):
+    domain = box(shape)
+    size = domain.size
+    edges = [(u, v) for u in range(size) for v in [*range(u), sf.ABSENT]]
+    drawn = data.draw(st.lists(st.sampled_from(edges), min_size=1, max_size=8, unique=True))
+    strategy = Kronecker([Hierarchy(n, (2, 1), weights) for n in shape])
+    # Written out factor by factor in Python's integers, which do not wrap.
+    dense = [np.asarray(f.dense()).astype(object) for f in strategy.factors]
+    whole = functools.reduce(np.kron, dense)
+    for policy in (sf.graph(domain, drawn, publish_component_totals=True), sf.bounded(domain), sf.unbounded(domain)):
+        want = brute_sensitivity(policy, whole)
+        try:
+            assert policy.sensitivity(strategy) == want
+        except sf.TooLarge:
+            assert 2**4 * want >= 2**60
+
+
+def test_large_whole_numbers_are_told_apart():
+    """2⁶⁰ + 1 and 2⁶⁰ are the same double."""
+    line = sf.Line(0, 1, cells=2)
+    near = np.array([[2**60 + 1, 2**60]])
+    for policy in (sf.graph(line, [(0, 1)]), sf.bounded(line), sf.threshold(line, 1)):
+        assert policy.sensitivity(near) == 1
+        assert policy.sensitivity(near.astype(np.uint64)) == 1
+    many = np.array([[2**53 + 1, 0]] * 3)  # a sum of doubles would lose the ones
+    assert sf.bounded(line).sensitivity(many) == 3 * (2**53 + 1)
+    for far in ([[2**62 + 1, 2**62]], [[-(2**63), 2**63 - 1]]):
+        with pytest.raises(sf.TooLarge, match="numbers that double precision does not hold exactly"):
+            sf.bounded(line).sensitivity(np.array(far))
+    with pytest.raises(sf.TooLarge, match="too large for an exact sensitivity in 64 bits"):
+        sf.bounded(line).sensitivity(np.full((5, 2), 2**60))
+    with pytest.raises(sf.TooLarge):
+        sf.bounded(line).sensitivity(np.array([[1e308, -1e308]]))

@@ -32,7 +32,7 @@ CASES = [
     (sf.Grid(bounds=(100, -80, 170, -60), shape=(70, 40)), 60_000),
     (sf.Grid(bounds=(0, 85, 180, 90), shape=(36, 20)), 40_000),
     (sf.Grid(bounds=(10, 89.9, 20, 90), shape=(10, 10)), 300),
-    (sf.Grid(bounds=(170, -20, 190, 0), shape=(20, 20)), 150_000),
+    (sf.Grid(bounds=(160, -20, 180, 0), shape=(20, 20)), 150_000),
     (sf.Grid(bounds=(-170, -60, 170, 60), shape=(34, 12)), 1_000_000),
     (sf.Grid(bounds=(0, 0, 90, 80), shape=(900, 3)), 2_000_000),
     (sf.Grid(bounds=(-80, -10, 80, 10), shape=(160, 10)), 8_000_000),
@@ -368,3 +368,29 @@ def test_bounds_whose_ends_stay_apart_around_the_globe_are_fine():
     """At 60° north 0.2° of longitude around the date line are 11.1 km."""
     policy = build(-179.9, 0, 179.9, 60, delta=11_000)()
     assert policy.moves.reach.min() >= 1
+
+
+# --- the date line ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bounds", [(176, -18, 182, -16), (-181, 0, 0, 10), (0, 0, 180.5, 10), (350, 0, 360, 10)])
+def test_bounds_beyond_the_date_line_are_refused(bounds):
+    """179.99 and -179.99 degrees are two kilometres apart and were counted 39 columns from each other."""
+    grid = sf.Grid(bounds=bounds, shape=(60, 10))
+    with pytest.raises(sf.InvalidInput) as refusal:
+        sf.within(grid, delta=5_000, metric="great-circle")
+    low, high = (sphere.plain(x) for x in (bounds[0], bounds[2]))
+    assert str(refusal.value).startswith(
+        "metric='great-circle' needs longitudes from -180 to 180 on the first axis; "
+        f"'x' runs from {low} to {high}. Nothing was built. "
+    )
+    sf.within(sf.Grid(bounds=(176, -18, 180, -16), shape=(40, 20)), delta=5_000, metric="great-circle")
+    sf.within(grid, delta=0.5)  # plain degrees have no date line
+
+
+def test_what_was_built_beyond_the_date_line_is_still_read():
+    from sfumato.policies import policy_from_spec
+    from sfumato.policies.within import built_within
+
+    old = built_within(sf.Grid(bounds=(176, -18, 182, -16), shape=(60, 20)), 5_000, metric="great-circle")
+    assert policy_from_spec(old.spec()) == old

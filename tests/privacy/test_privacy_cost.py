@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sfumato.domain import Line
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded
-from sfumato.promise.cost import cost_rate
+from sfumato.promise.cost import cost_rate, replacement
 from sfumato.promise.unit import Unit
 
 RECORD = Unit("record")
@@ -52,7 +52,8 @@ def test_a_person_release_covers_a_record_account_without_absence() -> None:
 def test_a_record_that_goes_may_bring_another_into_the_count() -> None:
     policy = unbounded(LINE)
     assert cost_rate(policy, RECORD, policy, RECORD) == 1
-    assert cost_rate(policy, RECORD, policy, Unit("record", 1)) == 2
+    assert cost_rate(policy, RECORD, policy, Unit("record", 1)) == 1  # its own ε carries the factor
+    assert replacement(policy, Unit("record", 1)) == 2
     assert cost_rate(policy, RECORD, policy, Unit("person", 1)) == 2
 
 
@@ -180,13 +181,18 @@ def test_no_change_the_account_hides_costs_more_than_was_charged(
         charged = cost_rate(account, account_unit, release, unit)
     except InvalidInput:
         return  # refused: nothing is promised
-    assert _true_rate(account, account_unit, release, unit, most_records=3) <= charged
+    try:
+        carried = replacement(release, unit)
+    except PolicyMismatch:
+        return  # nothing is promised, and nothing published
+    assert _true_rate(account, account_unit, release, unit, most_records=3) <= charged * carried
 
 
 @pytest.mark.parametrize("unit", [Unit("person", 1), Unit("record", 1)])
 def test_the_price_of_a_replacement_in_the_count_is_really_paid(unit: Unit) -> None:
     policy = unbounded(Line(0, 1, cells=3))
-    assert _true_rate(policy, RECORD, policy, unit, most_records=3) == cost_rate(policy, RECORD, policy, unit) == 2
+    charged = cost_rate(policy, RECORD, policy, unit) * replacement(policy, unit)
+    assert _true_rate(policy, RECORD, policy, unit, most_records=3) == charged == 2
 
 
 def test_what_is_refused_between_person_bounds_would_break_the_promise() -> None:

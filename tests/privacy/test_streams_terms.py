@@ -158,7 +158,8 @@ def test_a_stream_about_persons_takes_only_counts_that_bound_them(ledger: Ledger
     stream.charge(2, 0.1, label="visits", release_id="r2")
 
 
-def test_a_stream_about_records_refuses_counts_in_which_a_record_may_take_the_place_of_another(ledger: Ledger) -> None:
+def test_a_stream_about_records_takes_an_epsilon_that_pays_for_a_record_in_the_place_of_another(ledger: Ledger) -> None:
     stream = ledger.stream("visits", epsilon=1, window=7, policy=unbounded(LINE))
+    stream.charge(1, 0.1, label="visits", release_id="r1", max_per_entity=3)  # the guarantee's ε carries the factor
     with pytest.raises(InvalidInput, match=r"^policy, unit: a release under these costs 2 times its epsilon"):
-        stream.charge(1, 0.1, label="visits", release_id="r1", max_per_entity=3)
+        stream.charge(2, 0.1, label="visits", release_id="r2", unit="person", max_per_entity=3)

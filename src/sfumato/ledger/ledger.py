@@ -104,8 +104,9 @@ class Ledger:
     ) -> Receipt:
         """Check that a release fits and record it, in one transaction, on disk when this returns. Draw only then.
 
-        `max_per_entity` is how many records of one person the counts hold at most: part of the promise
-        when the unit is "person", a known fact about the counts when it is "record" (None: not bounded).
+        `epsilon` is that of the release's guarantee. `max_per_entity` is how many records of one person the counts hold
+        at most: part of the promise when the unit is "person", a known fact about the counts when it is "record"
+        (None: not bounded).
         `label` and `release_id` are kept in plain text: they must not carry private values.
 
         Raises BudgetExceeded, InvalidInput, PolicyMismatch or LedgerError; nothing is recorded then,

@@ -10,12 +10,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, TooLarge
 from sfumato.linear.elementary import Difference, Identity, Prefix
 from sfumato.linear.haar import Haar
 from sfumato.linear.hats import Hats
 from sfumato.linear.hierarchy import Hierarchy
-from sfumato.linear.operator import Array, Operator
+from sfumato.linear.operator import LARGEST_EXPLICIT, Array, Operator
 from sfumato.linear.prefix_blocks import PrefixBlocks
 
 
@@ -36,6 +36,16 @@ class Stack(Operator):
         """The sum of what every part sends back."""
         pieces = np.split(y, np.cumsum([part.rows for part in self.parts])[:-1], axis=-1)
         return reduce(np.add, [part.transpose(p) for part, p in zip(self.parts, pieces, strict=True)])
+
+    @property
+    def largest_norm(self) -> int | float:
+        """At most that of all parts together."""
+        return sum(part.largest_norm for part in self.parts)
+
+    @property
+    def largest_entry(self) -> int | float:
+        """The largest of any part."""
+        return max(part.largest_entry for part in self.parts)
 
     def sparse(self) -> scipy.sparse.csc_matrix:
         """The parts written out."""
@@ -60,6 +70,16 @@ class Product(Operator):
     def transpose(self, y: Array) -> Array:
         """Left first."""
         return self.right.transpose(self.left.transpose(y))
+
+    @property
+    def largest_norm(self) -> int | float:
+        """A column of the product is a sum of columns of the left factor."""
+        return self.left.largest_norm * self.right.largest_norm
+
+    @property
+    def largest_entry(self) -> int | float:
+        """No entry is larger than the norm of its column."""
+        return self.largest_norm
 
     def sparse(self) -> scipy.sparse.csc_matrix:
         """The product of the factors written out."""
@@ -127,7 +147,23 @@ class Kronecker(Operator):
 
     def sparse(self) -> scipy.sparse.csc_matrix:
         """The factors' Kronecker product written out."""
-        return scipy.sparse.csc_matrix(reduce(scipy.sparse.kron, [f.sparse() for f in self.factors]))
+        parts = [f.columns() for f in self.factors]
+        if math.prod(part.nnz for part in parts) > LARGEST_EXPLICIT:
+            raise TooLarge(
+                f"a product of {math.prod(part.nnz for part in parts):,} entries is too large to be written out (at "
+                f"most {LARGEST_EXPLICIT:,})."
+            )
+        return scipy.sparse.csc_matrix(reduce(scipy.sparse.kron, parts))
+
+    @property
+    def largest_norm(self) -> int | float:
+        """The product of the factors' largest norms."""
+        return math.prod(f.largest_norm for f in self.factors)
+
+    @property
+    def largest_entry(self) -> int | float:
+        """The product of the factors' largest entries."""
+        return math.prod(f.largest_entry for f in self.factors)
 
     def column_norms(self) -> Array:
         """Products of the factors' norms."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sfumato.linear.operator import Array, Operator
@@ -23,9 +24,23 @@ class Identity(Operator):
 
     transpose = pinv = pinv_transpose = inverse_fixed_point = forward  # type: ignore[assignment]
 
+    largest_entry = 1
+
     def column_norms(self) -> Array:
         """All ones."""
         return np.ones(self.cols, dtype=np.int64)
+
+    def column_distances(self, u: Array, v: Array) -> Array:
+        """Two cells have a row each."""
+        return np.where(u == v, 0, 2)
+
+    def farthest(self, offsets: Array) -> int:
+        """Any two cells differ in two rows."""
+        return 2 if len(offsets) and self.cols > 1 else 0
+
+    def columns(self) -> scipy.sparse.csc_matrix:
+        """Ones on the diagonal."""
+        return scipy.sparse.csc_matrix(scipy.sparse.identity(self.cols, dtype=np.int64, format="csc"))
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """Two cells share no row; a cell shares its row with itself."""
@@ -83,10 +98,20 @@ class Prefix(Operator):
             return np.diff(q, axis=-1, prepend=np.zeros_like(q[..., :1]))
         return q - np.concatenate([q[..., 1:], np.zeros_like(q[..., :1])], axis=-1)
 
+    largest_entry = 1
+
     def column_norms(self) -> Array:
         """How many sums a cell enters."""
         norms = np.arange(1, self.cols + 1, dtype=np.int64)
         return norms if self.reverse else norms[::-1]
+
+    def farthest(self, offsets: Array) -> int:
+        """As far as a step leads."""
+        return min(int(offsets.max(initial=0)), self.cols - 1)
+
+    def column_distances(self, u: Array, v: Array) -> Array:
+        """Two cells share all sums but those between them."""
+        return np.abs(u - v)
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """Two cells k apart share all but k of the sums of the one that enters more of them.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sfumato.linear.operator import Array, Operator
@@ -89,6 +90,8 @@ class Haar(Operator):
             sums = below
         return sums
 
+    largest_entry = 1
+
     def column_norms(self) -> Array:
         """One for the total and one for every level at which the cell's node has a partner."""
         return 1 + self._paired[-1].astype(np.int64)
@@ -101,6 +104,39 @@ class Haar(Operator):
         for level, size in enumerate(self._sizes[:-1]):
             counts[level + 1] = counts[level] + ((cell >> level) < size - size % 2)
         return counts
+
+    def farthest(self, offsets: Array) -> int:
+        """Of two cells that part at a node, the last one on the left and the first one on the right are the farthest.
+
+        All cells of a left half have partners on every level below it; the first cell of a right half has no fewer
+        than any other there, since a node that comes first and has no partner is alone on its level. Those two are
+        neighbours.
+        """
+        if not len(offsets) or self.cols == 1:
+            return 0
+        border = np.concatenate([(1 << level) * np.arange(1, size, 2) for level, size in enumerate(self._sizes[:-1])])
+        return int(self.column_distances(border - 1, border).max())
+
+    def column_distances(self, u: Array, v: Array) -> Array:
+        """Twice the row where they part, and what each has below it."""
+        u, v = np.asarray(u, dtype=np.int64), np.asarray(v, dtype=np.int64)
+        parted = self._parted(u, v)
+        return np.where(u == v, 0, 2 * parted[:, 1] + parted[:, 2] + parted[:, 3])
+
+    def sparse(self) -> scipy.sparse.csc_matrix:
+        """A column has an entry for every node above its cell that has a partner, and one for the total."""
+        cell = np.arange(self.cols)
+        rows, values, cells, start = [np.zeros_like(cell)], [np.ones_like(cell)], [cell], 1
+        for level in range(self.levels - 1, -1, -1):
+            size = self._sizes[level]
+            node = cell >> level
+            paired = node < size - size % 2
+            rows.append(start + (node[paired] >> 1))
+            values.append(1 - 2 * (node[paired] & 1))
+            cells.append(cell[paired])
+            start += size // 2
+        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(cells)))
+        return scipy.sparse.csc_matrix(entries, shape=(self.rows, self.cols), dtype=np.int64)
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """Above the node where two cells part they share rows and signs, there the signs differ, below they share

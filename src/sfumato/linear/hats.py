@@ -166,6 +166,12 @@ class Hats(Operator):
         """‖(A⁺)ᵀr‖² of every cell."""
         return self._variances.of_cells
 
+    @property
+    def largest_entry(self) -> int:
+        """At an end of the line a cell keeps nearly all that it has."""
+        halves = [int(half.max()) for level in self._levels for half in (level.before, level.after)]
+        return max([int(self._own.max()), *halves])
+
     def column_norms(self) -> Array:
         """Every cell gives away the same."""
         return np.full(self.cols, self.total, dtype=np.int64)

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
@@ -205,9 +206,36 @@ class Hierarchy(Operator):
         second = np.maximum(second, 0.0)
         return second, second**2 / 7
 
+    @property
+    def largest_entry(self) -> int:
+        """The weight of the dearest level."""
+        return max(self.weights)
+
     def column_norms(self) -> Array:
         """Every cell lies in one block of every level."""
         return np.full(self.cols, sum(self.weights), dtype=np.int64)
+
+    def farthest(self, offsets: Array) -> int:
+        """Two cells side by side on either side of a border between the coarsest blocks share no block."""
+        if not len(offsets):
+            return 0
+        return max((2 * sum(self.weights[i:]) for i, b in enumerate(self.blocks) if b < self.cols), default=0)
+
+    def column_distances(self, u: Array, v: Array) -> Array:
+        """Two blocks of every level on which the cells are apart."""
+        distances = np.zeros(np.shape(u), dtype=np.int64)
+        for k, b in zip(self.weights, self.blocks, strict=True):
+            distances += 2 * k * (u // b != v // b)
+        return distances
+
+    def sparse(self) -> scipy.sparse.csc_matrix:
+        """A column has an entry a level."""
+        cell = np.arange(self.cols)
+        first = np.cumsum([0, *self._sizes[:-1]])
+        rows = np.stack([start + cell // b for start, b in zip(first, self.blocks, strict=True)], axis=-1)
+        values = np.broadcast_to(np.array(self.weights, dtype=np.int64), rows.shape)
+        starts = len(self.blocks) * np.arange(self.cols + 1)
+        return scipy.sparse.csc_matrix((values.ravel(), rows.ravel(), starts), shape=(self.rows, self.cols))
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """Two cells share the blocks from the coarsest level down to the one where they part.

@@ -17,8 +17,13 @@ Array = NDArray[Any]
 # Above this many entries an operator is not written out, not even sparsely.
 LARGEST_EXPLICIT = 60_000_000
 
-# Whole numbers up to this size are kept whole: millions of them can be added in 64 bits.
+# Pairs of columns that are compared at a time.
+PAIRS = 1 << 16
+
+# Floats that are whole numbers up to this size are read as whole numbers.
 LARGEST_ENTRY = 1 << 40
+# Whole numbers from here on are refused: the difference of two of them must fit 64 bits.
+LARGEST_WHOLE = 1 << 61
 
 
 class Operator(ABC):
@@ -63,6 +68,10 @@ class Operator(ABC):
             )
         return scipy.sparse.csc_matrix(self.forward(np.eye(self.cols, dtype=np.int64)).T)
 
+    def columns(self) -> scipy.sparse.csc_matrix:
+        """The same for operators of any size whose columns have few entries."""
+        return self.sparse()
+
     def dense(self) -> Array:
         """The matrix as an array, for tests."""
         return np.asarray(self.sparse().todense())
@@ -70,6 +79,31 @@ class Operator(ABC):
     def column_norms(self) -> Array:
         """The L1 norm of every column."""
         return np.asarray(abs(self.sparse()).sum(axis=0)).ravel()
+
+    @property
+    def largest_norm(self) -> int | float:
+        """No column has a larger L1 norm: in Python's numbers, which never wrap, however large the entries are."""
+        return _number(self.column_norms().max(initial=0))
+
+    @property
+    def largest_entry(self) -> int | float:
+        """No entry is larger in absolute value; in Python's numbers."""
+        return _number(abs(self.sparse()).max()) if self.rows and self.cols else 0
+
+    def column_distances(self, u: Array, v: Array) -> Array:
+        """The L1 distances of the columns u and v, pair by pair."""
+        columns = self.columns()
+        found = [np.zeros(0, dtype=columns.dtype)]
+        for start in range(0, len(u), PAIRS):
+            part = slice(start, start + PAIRS)
+            difference = abs(scipy.sparse.csc_matrix(columns[:, u[part]] - columns[:, v[part]]))
+            found.append(np.asarray(difference.sum(axis=0)).ravel())
+        return np.concatenate(found)
+
+    def farthest(self, offsets: Array) -> int | None:
+        """The largest L1 distance of two columns that lie one of the offsets 1, 2, …, r apart; None: no closed form."""
+        del offsets
+        return None
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """The types of all column pairs (u, u + offset); with None, of all pairs whatever, u = v included."""
@@ -115,6 +149,11 @@ class Operator(ABC):
         return second, fourth
 
 
+def _number(value: Any) -> int | float:
+    """An entry of an array as a number of Python's."""
+    return int(value) if isinstance(value, (int, np.integer)) else float(value)
+
+
 def range_weights(n: int, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
     """The share of each of n cells that lies in [low, high), one row a range."""
     cell = np.arange(n)
@@ -137,13 +176,33 @@ class Matrix(Operator):
         if not np.isfinite(table.data).all():
             raise InvalidInput("matrix holds entries that are not finite numbers.")
         # Whole numbers are read as 64-bit integers: differences of columns would wrap around in narrow or unsigned
-        # types, and make a sensitivity too small.
-        whole = bool(
-            (np.floor(table.data) == table.data).all() and (abs(table.astype(float).data) < LARGEST_ENTRY).all()
-        )
+        # types, and make a sensitivity too small; so would doubles in the place of large ones, which they round.
+        sizes = abs(table.astype(float))
+        sizes.sum_duplicates()
+        largest = sizes.data.max(initial=0.0)
+        if table.dtype.kind == "f":
+            whole = bool((np.floor(table.data) == table.data).all() and largest < LARGEST_ENTRY)
+        else:
+            whole = bool(largest < LARGEST_WHOLE)
+        if not whole and (table.data.astype(float).astype(object) != table.data.astype(object)).any():
+            raise TooLarge(
+                "matrix holds numbers that double precision does not hold exactly, and that are no whole numbers below "
+                "2^61. Nothing was computed. Give smaller or rounder ones."
+            )
         self._matrix = table.astype(np.int64 if whole else np.float64)
         self._matrix.sum_duplicates()
         self.rows, self.cols = (int(n) for n in self._matrix.shape)
+
+    @property
+    def largest_norm(self) -> int | float:
+        """From the largest entry and the fullest column: a bound that cannot wrap."""
+        fullest = int(np.bincount(self._matrix.indices, minlength=1).max(initial=0))
+        return self.largest_entry * fullest
+
+    @property
+    def largest_entry(self) -> int | float:
+        """Read off."""
+        return _number(abs(self._matrix.data).max(initial=0)) if self._matrix.nnz else 0
 
     def forward(self, x: Array) -> Array:
         """A·x."""

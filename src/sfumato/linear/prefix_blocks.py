@@ -99,10 +99,30 @@ class PrefixBlocks(Operator):
         cells = q + _spread(before / variance - felt, self.length, self.cols)
         return np.concatenate([self.weight * ends, self.inner.pinv_transpose(cells)], axis=-1)
 
+    @property
+    def largest_entry(self) -> int:
+        """The weight of the dearest level."""
+        return max(self.weight, self.inner.largest_entry)
+
     def column_norms(self) -> Array:
         """A cell enters every prefix sum from its own block on."""
         later = self.count - np.arange(self.cols) // self.length
         return self.weight * later + self.inner.column_norms()
+
+    def farthest(self, offsets: Array) -> int:
+        """A step of r cells that begins just before a border crosses 1 + (r - 1)/b of them, rounded down, and no step
+        more; whoever crosses one shares no block of the hierarchy.
+        """
+        reach = int(offsets.max(initial=0))
+        if reach == 0:
+            return 0
+        crossed = min((reach - 1) // self.length + 1, (self.cols - 1) // self.length)
+        return self.weight * crossed + self.inner.farthest(offsets)
+
+    def column_distances(self, u: Array, v: Array) -> Array:
+        """The block ends between the two cells, and what the hierarchy says."""
+        ends: Array = self.weight * np.abs(u // self.length - v // self.length)
+        return ends + self.inner.column_distances(u, v)
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """The prefix sums between the two cells, and what the hierarchy shows."""

@@ -4,15 +4,16 @@
 states its cost before it sees a count, and only its `run` and `draw` ever see one.
 """
 
-from sfumato.mechanism.base import AdditiveMechanism, LinearMechanism, MeasuredMechanism, Mechanism
+from sfumato.mechanism.base import MOST_RECORDS, AdditiveMechanism, LinearMechanism, MeasuredMechanism, Mechanism
 from sfumato.mechanism.bound import singular_value_bound
 from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.parts import Parts
-from sfumato.mechanism.registry import build, mechanism_from_spec, mechanisms, tunings, variants
+from sfumato.mechanism.registry import build, fresh, mechanism_from_spec, mechanisms, tunings, variants
 from sfumato.mechanism.runs import Runs
 
 __all__ = [
+    "MOST_RECORDS",
     "AdditiveMechanism",
     "Block",
     "LinearMechanism",
@@ -23,6 +24,7 @@ __all__ = [
     "Runs",
     "SummedArea",
     "build",
+    "fresh",
     "mechanism_from_spec",
     "mechanisms",
     "singular_value_bound",

@@ -23,6 +23,13 @@ from sfumato.workload import Workload
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+# The declared cap: arithmetic is laid out for as many records. Beyond it a total is no longer exact in double
+# precision, and no set of records is as large. Whether sums could leave 64 bits is judged from it, never from counts.
+MOST_RECORDS = 1 << 53
+LARGEST_INTEGER = (1 << 63) - 1
+# What entries of a strategy may multiply to over the axes: room for all records is left, and for much noise.
+LARGEST_PRODUCT = (1 << 10) - 1
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mechanism(ABC):
@@ -88,6 +95,10 @@ class Mechanism(ABC):
     @abstractmethod
     def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
         """Estimated counts, flat. The only method that sees counts; `total` is given where it is public."""
+
+    def require_room(self) -> None:
+        """Refuse, when a plan is made, what could leave 64 bits for some counts of at most MOST_RECORDS together."""
+        return
 
     def spec(self) -> dict[str, Any]:
         """Enough to build the mechanism again under the same policy."""
@@ -186,6 +197,15 @@ class LinearMechanism(AdditiveMechanism):
             f"{super().describe()}; noise of scale {' and '.join(scales)}"
             if scales
             else f"{self.name}: no noise needed"
+        )
+
+
+def require_integers(name: str, entry: int, noise: int, advice: str) -> None:
+    """Refuse integers that are sums of MOST_RECORDS times an entry, and of that much noise, where 64 bits may end."""
+    if entry * MOST_RECORDS + noise > LARGEST_INTEGER:
+        raise InvalidInput(
+            f"mechanism={name!r}: sums of up to 2^53 records, times entries of up to {entry}, and noise of up to "
+            f"{noise:.2g} might not fit 64-bit integers. Nothing was drawn or recorded. {advice}"
         )
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.linear import Haar, Identity
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.cells.greedy import LARGEST_SEARCHED, greedy, greedy_variants
 from sfumato.mechanism.cells.strategies import blocked, blocks, haar, hats, hierarchy, identity, no_options, prefix
-from sfumato.mechanism.cells.tuning import COARSE, RESOLUTION, best_hierarchy
+from sfumato.mechanism.cells.tuning import COARSE, RESOLUTION, best_hierarchies, best_hierarchy
 from sfumato.mechanism.edges.edges import EdgeMechanism
 from sfumato.mechanism.edges.graph_edges import GraphEdgeMechanism
 from sfumato.mechanism.edges.policy_edges import PolicyEdgeMechanism
@@ -96,6 +99,9 @@ def _long_moves(policy: Policy) -> bool:
     return not isinstance(moves, Stencil) or (policy.domain.ndim == 1 and 16 * moves.reach[0] >= policy.domain.size)
 
 
+# Under these, weights with a common divisor say the same as without it. Hats are rounded to whole numbers by theirs.
+_WEIGHTED = ("hierarchy", "edge-hierarchy", "blocks", "spanner")
+
 _BUILDERS: dict[str, Builder] = {
     "identity": identity,
     "prefix": prefix,
@@ -129,6 +135,30 @@ def build(name: str, policy: Policy, epsilon: Fraction, **options: Any) -> Mecha
     return _BUILDERS[name](policy, epsilon, **options)
 
 
+def fresh(name: str, policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """As `build`, for a new plan: weights without a common divisor, and room in 64 bits for all counts up to the cap.
+
+    What was published under older rules is built again as it was.
+    """
+    if name in _WEIGHTED and "weights" in options:
+        options = {**options, "weights": _lowest(options["weights"])}
+    built = build(name, policy, epsilon, **options)
+    built.require_room()
+    return built
+
+
+def _lowest(weights: Any) -> Any:
+    """Whole weights of one axis (or of each) divided by what they have in common; anything else as it is."""
+    if not isinstance(weights, (list, tuple)) or not weights:
+        return weights
+    if all(isinstance(axis, (list, tuple)) for axis in weights):
+        return [_lowest(axis) for axis in weights]
+    if not all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) and k > 0 for k in weights):
+        return weights
+    common = math.gcd(*(int(k) for k in weights))
+    return [int(k) // common for k in weights]
+
+
 def mechanism_from_spec(spec: dict[str, Any], policy: Policy) -> Mechanism:
     """The mechanism that `Mechanism.spec()` described."""
     try:
@@ -150,8 +180,11 @@ def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str
     for name in _BUILDERS:
         if name in ("hierarchy", "edge-hierarchy"):
             known = policy.total_is_public and policy.domain.ndim == 1
-            finest = COARSE if policy.domain.ndim > 2 and name == "edge-hierarchy" else RESOLUTION
-            tuned = [best_hierarchy(n, kind, known, finest) for n in policy.domain.shape]
+            if name == "hierarchy":
+                tuned = best_hierarchies(policy.domain.shape, kind, known)
+            else:
+                finest = COARSE if policy.domain.ndim > 2 else RESOLUTION
+                tuned = [best_hierarchy(n, kind, known, finest) for n in policy.domain.shape]
             yield name, {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
         elif name == "hats":
             # Weighing hats takes a kilobyte a cell of an axis: beyond this it would be felt.

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
 from sfumato.exact import Number, positive_fraction, positive_int
-from sfumato.mechanism import Mechanism, build, tunings, variants
+from sfumato.mechanism import Mechanism, tunings, variants
+from sfumato.mechanism import fresh as build
 from sfumato.noise import DiscreteLaplace
 from sfumato.planning.plan import Alternative, Plan
 from sfumato.planning.rehearsal import public_counts, reference_counts, rehearsed_error
@@ -142,7 +143,7 @@ def _unit_terms(built: Mechanism, workload: Workload) -> list[tuple[float, Fract
 
 def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | None, records: int | None) -> float:
     """From the law of the noise, rehearsed on public counts, or modelled for a number of records; else NaN."""
-    if built.model is not None and not built.biased:
+    if not built.biased and built.model is not None:  # a family of many grids is not built for nothing
         return built.model.expected_error(workload, built.policy.domain)
     if public is not None:
         return rehearsed_error(built, public, workload)

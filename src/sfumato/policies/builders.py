@@ -122,13 +122,22 @@ def _pairs(domain: Domain, edges: Any) -> NDArray[np.int64]:
         return edges.astype(np.int64)
     if not isinstance(edges, Iterable):
         raise InvalidInput("edges must be pairs of cells, a networkx graph, or a SciPy sparse adjacency matrix.")
+    labels = _labels(domain)
     found = []
     for edge in edges:
         ends = tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else ()
         if len(ends) != 2:
             raise InvalidInput("edges must be pairs of cells: one entry does not have two ends.")
-        found.append([_cell(domain, end) for end in ends])
+        found += [_cell(domain, end, labels) for end in ends]
     return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _labels(domain: Domain) -> dict[Any, int]:
+    """The cell of every label, where one may name cells by them."""
+    axis = domain.axes[0]
+    if domain.ndim != 1 or not isinstance(axis, Labels):
+        return {}
+    return {label: cell for cell, label in enumerate(axis.labels)}
 
 
 def _from_sparse(domain: Domain, matrix: Any) -> NDArray[np.int64]:
@@ -143,14 +152,13 @@ def _from_sparse(domain: Domain, matrix: Any) -> NDArray[np.int64]:
     return np.where(pairs == domain.size, ABSENT, pairs)
 
 
-def _cell(domain: Domain, end: Any) -> int:
+def _cell(domain: Domain, end: Any, labels: dict[Any, int]) -> int:
     if isinstance(end, _Absent):
         return ABSENT
-    axis = domain.axes[0]
-    if isinstance(end, str) and domain.ndim == 1 and isinstance(axis, Labels):
-        if end not in axis.labels:
+    if isinstance(end, str) and labels:
+        if end not in labels:
             raise InvalidInput(f"edges names {end!r}, which is not a label of the domain.")
-        return axis.labels.index(end)
+        return labels[end]
     if isinstance(end, tuple):
         return int(domain.ravel(end))
     if isinstance(end, (bool, np.bool_)) or not isinstance(end, (int, np.integer)) or not 0 <= end < domain.size:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import TooLarge
 from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil
+from sfumato.policies.wide import large_diameter
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy
@@ -32,7 +33,7 @@ def distance(policy: Policy, u: int, v: int) -> float:
 
 
 def diameter(policy: Policy) -> float:
-    """The largest distance between two cells; an upper bound on large domains with ⊥."""
+    """The largest distance between two cells; an upper bound on large domains with ⊥, and on large graphs."""
     size, moves = policy.domain.size, policy.moves
     if size == 1:
         return 0
@@ -41,10 +42,12 @@ def diameter(policy: Policy) -> float:
     if isinstance(moves, Explicit) or (
         isinstance(moves, Stencil) and policy.absent is not None and size <= SMALL_GRAPH
     ):
-        if size > 5 * SMALL_GRAPH:
-            raise TooLarge(f"the diameter of a graph of {size:,} cells takes a search from every one of them.")
+        if not policy.connected:
+            return math.inf
+        if size > SMALL_GRAPH:
+            return large_diameter(_graph(policy), size)
         return float(_search(policy, list(range(size)))[:, :size].max())
-    direct = steps(moves, np.array(policy.domain.shape) - 1) if isinstance(moves, Stencil) else math.inf
+    direct = _across(moves, policy.domain.shape) if isinstance(moves, Stencil) else math.inf
     return min(direct, 2 * eccentricity(policy))
 
 
@@ -73,6 +76,22 @@ def steps(stencil: Stencil, displacement: NDArray[np.int64]) -> float:
     if len(axes) == 2:
         return float(_steps_plane(_staircase(stencil, int(axes[0]), int(axes[1])), *(int(b) for b in box[axes])))
     return float(_steps_box(stencil, tuple(int(b) for b in box))[tuple(box)])
+
+
+def _across(stencil: Stencil, shape: tuple[int, ...]) -> float:
+    """How many moves lead from one corner to the opposite one; an upper bound where the box is too large to search."""
+    corner = np.array(shape) - 1
+    try:
+        return steps(stencil, corner)
+    except TooLarge:
+        return float(_one_by_one(stencil, corner))
+
+
+def _one_by_one(stencil: Stencil, displacement: NDArray[np.int64]) -> Any:
+    """How many moves a displacement takes along one axis after the other: no fewer than it takes."""
+    reach = stencil.reach
+    gaps = -(-np.abs(displacement) // np.maximum(reach, 1))
+    return np.where((reach == 0) & (gaps > 0), math.inf, gaps).sum(axis=-1)
 
 
 def _staircase(stencil: Stencil, first: int, second: int) -> NDArray[np.int64]:
@@ -160,8 +179,13 @@ def _to_absent(policy: Policy, cells: NDArray[np.int64] | None) -> NDArray[np.fl
     sources = np.stack(np.nonzero(policy.absent), axis=-1)
     if len(cells) * len(sources) > 50_000_000:  # fewer sources can only lengthen the way
         sources = sources[:: -(-len(cells) * len(sources) // 50_000_000)]
-    table = _steps_table(stencil, shape)  # type: ignore[arg-type]
     nearest = np.full(len(cells), math.inf)
+    try:
+        table = _steps_table(stencil, shape)  # type: ignore[arg-type]
+    except TooLarge:
+        for source in sources:
+            nearest = np.minimum(nearest, _one_by_one(stencil, index - source))  # type: ignore[arg-type]
+        return 1.0 + nearest
     for source in sources:
         nearest = np.minimum(nearest, table[tuple(np.abs(index - source).T)])
     return 1.0 + nearest
@@ -180,14 +204,21 @@ def _steps_table(stencil: Stencil, shape: tuple[int, ...]) -> NDArray[np.int64]:
     return _steps_box(stencil, tuple(n - 1 for n in shape))
 
 
+def _graph(policy: Policy) -> Any:
+    """The adjacency matrix of all vertices, ⊥ last."""
+    from scipy.sparse import csr_matrix
+
+    size = policy.domain.size
+    ends = policy.edges()
+    ends = np.where(ends == ABSENT, size, ends)
+    both = np.concatenate([ends, ends[:, ::-1]])
+    return csr_matrix((np.ones(len(both), dtype=np.int8), (both[:, 0], both[:, 1])), shape=(size + 1, size + 1))
+
+
 def _search(policy: Policy, sources: list[int]) -> NDArray[Any]:
     """Breadth-first distances from some vertices to all of them, ⊥ last."""
-    from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra  # slow to import, and only explicit graphs need it
 
     size = policy.domain.size
-    pairs = policy.edges()
-    ends = np.where(pairs == ABSENT, size, pairs)
-    graph = csr_matrix((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size + 1, size + 1))
     start = [size if s == ABSENT else s for s in sources]
-    return np.asarray(dijkstra(graph, directed=False, unweighted=True, indices=start))
+    return np.asarray(dijkstra(_graph(policy), directed=True, unweighted=True, indices=start))

@@ -141,7 +141,8 @@ class Policy:
         """The largest distance between two cells: times ε, the guarantee under replace-one differential privacy
         (Lemma 1).
 
-        Exact without ⊥ and on small domains; elsewhere paths through ⊥ may be shorter and this is an upper bound.
+        Exact without ⊥ and on small domains; elsewhere paths through ⊥ may be shorter and this is an upper bound, as it
+        may be on listed graphs of more than 2,000 cells and on huge grids of three axes or more.
         """
         return _distance.diameter(self)
 

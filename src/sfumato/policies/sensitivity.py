@@ -5,6 +5,10 @@ of A₁ ⊗ … ⊗ A_d is `Σ |∏ aᵢ(uᵢ) - ∏ aᵢ(vᵢ)|` over all rows,
 of pairs of values that its rows show (`PairTypes`). Along one axis an offset meets few such types (a hierarchy: one
 for each level), every combination of types occurs somewhere on the grid, and the maximum over offsets and types is
 exact.
+
+Everything is added in 64-bit integers, and a sum that wrapped would be a promise that is not kept. So the largest norm
+of a column is bounded first, in Python's integers and before any way of computing is chosen: every sum below is one of
+differences of two columns, at most twice that bound.
 """
 
 from __future__ import annotations
@@ -13,11 +17,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, TooLarge
-from sfumato.linear import Hats, Kronecker, Matrix, Operator, PairTypes
+from sfumato.linear import Kronecker, Matrix, Operator, PairTypes
 from sfumato.policies.moves import Complete, Stencil
 
 if TYPE_CHECKING:
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
 
 LARGEST_PAIRWISE = 4_000_000_000
 LARGEST_TYPES = 100_000_000
+# Columns with a larger norm than this are refused, so that sums over two of them stay far inside 64 bits.
+LARGEST_NORM = 1 << 61
+# Doubles hold every whole number up to here.
+EXACT_IN_DOUBLES = 1 << 52
 
 
 def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
@@ -36,11 +43,13 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
         raise InvalidInput(
             f"strategy has {operator.cols} columns, but the domain has {policy.domain.size} cells: one column a cell."
         )
+    norm = operator.largest_norm
+    doubles = isinstance(operator, Matrix) and isinstance(norm, float) and math.isfinite(2 * norm)
+    if not doubles:  # which do not wrap
+        _refuse_overflow(norm)
     factors = operator.factors if isinstance(operator, Kronecker) else (operator,)
     found: list[Any] = [np.int64(0)]
     if policy.absent is not None and policy.absent.any():
-        if isinstance(operator, Kronecker):
-            _refuse_overflow([int(np.ceil(factor.column_norms().max())) for factor in factors])
         found.append(operator.column_norms()[policy.absent.ravel()].max())
     if policy.moves_exist:
         structured = tuple(f.cols for f in factors) == policy.domain.shape
@@ -53,14 +62,19 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
         else:
             found.append(_of_columns(policy, operator))
     largest = max(found)
-    return int(largest) if isinstance(largest, (int, np.integer)) else float(largest) * (1 + 1e-12)
+    if isinstance(largest, (int, np.integer)):
+        return int(largest)
+    # Every difference and every sum of doubles is rounded once: by less than a unit in the last place a row.
+    return float(largest) * (1 + 1e-12 + operator.rows * 2.0**-52)
 
 
 def _of_product(moves: Stencil | Complete, factors: tuple[Operator, ...]) -> Any:
     if isinstance(moves, Complete):
         return _largest([factor.pair_types(None) for factor in factors])
-    if len(factors) == 1 and isinstance(factors[0], Hats):  # its columns differ in as many ways as there are cells
-        return np.int64(factors[0].farthest(np.abs(moves.offsets).ravel()))
+    if len(factors) == 1:  # a stencil on a line holds the offsets 1, 2, …, r
+        known = factors[0].farthest(np.abs(moves.offsets).ravel())
+        if known is not None:
+            return np.int64(known)
     seen: dict[tuple[int, int], PairTypes] = {}
     largest: Any = np.int64(0)
     for offset in np.unique(np.abs(moves.offsets), axis=0):
@@ -83,7 +97,7 @@ def _largest(types: list[PairTypes]) -> Any:
     """The largest distance over all combinations of types, one from every axis."""
     if np.prod([len(t.counts) for t in types], dtype=float) * np.prod([len(t.values) for t in types]) > LARGEST_TYPES:
         raise TooLarge("the columns of this strategy differ in too many ways for an exact sensitivity on this domain.")
-    _refuse_overflow([int(abs(t.values).max() + 1) * int(t.counts.sum(axis=1).max()) for t in types])
+    _refuse_overflow(math.prod((_size(t.values) + 1) * int(t.counts.sum(axis=1).max()) for t in types))
     ones: NDArray[Any] = np.ones((1,) * len(types), dtype=np.int64)
     others = ones
     for axis, kind in enumerate(types):
@@ -95,26 +109,34 @@ def _largest(types: list[PairTypes]) -> Any:
     return difference.max()
 
 
-def _refuse_overflow(sizes: list[int]) -> None:
-    """Products of the axes' largest column norms must stay far inside 64 bits: a wrapped sensitivity would be a lie."""
-    if math.prod(max(size, 1) for size in sizes) >= 2**61:
+def _size(values: NDArray[Any]) -> int | float:
+    largest = abs(values).max()
+    return int(largest) if isinstance(largest, np.integer) else float(largest)
+
+
+def _refuse_overflow(norm: float) -> None:
+    """A wrapped sensitivity would be a lie: whatever might come near the end of 64 bits is refused."""
+    if not norm < LARGEST_NORM:
         raise TooLarge("the entries of this strategy are too large for an exact sensitivity in 64 bits.")
 
 
 def _of_columns(policy: Policy, operator: Operator) -> Any:
     """Column by column, for matrices and for graphs without structure."""
-    columns = operator.sparse()
     if isinstance(policy.moves, Complete):
-        if columns.shape[1] ** 2 * columns.shape[0] > LARGEST_PAIRWISE:
-            raise TooLarge("this strategy has too many pairs of columns to compare one by one.")
-        from scipy.spatial.distance import cdist  # seldom needed, and slow to import
+        return _of_all_pairs(operator)
+    alone = operator.factors[0] if isinstance(operator, Kronecker) and len(operator.factors) == 1 else operator
+    tail, head = policy.moves.edges(policy.domain.shape).T
+    return alone.column_distances(tail, head).max(initial=0)
 
-        table = columns.T.toarray()
-        largest = max(cdist(table[i : i + 256], table, "cityblock").max() for i in range(0, len(table), 256))
-        return int(largest) if table.dtype.kind == "i" else largest
-    pairs = policy.moves.edges(policy.domain.shape)
-    largest = np.int64(0)
-    for start in range(0, len(pairs), 65536):
-        u, v = pairs[start : start + 65536].T
-        largest = max(largest, abs(scipy.sparse.csc_matrix(columns[:, u] - columns[:, v])).sum(axis=0).max())
-    return largest
+
+def _of_all_pairs(operator: Operator) -> Any:
+    columns = operator.sparse()
+    if columns.shape[1] ** 2 * columns.shape[0] > LARGEST_PAIRWISE:
+        raise TooLarge("this strategy has too many pairs of columns to compare one by one.")
+    table = columns.T.toarray()
+    if table.dtype.kind == "i" and 2 * operator.largest_norm > EXACT_IN_DOUBLES:
+        return max(abs(table[i:] - table[i]).sum(axis=1).max() for i in range(len(table)))
+    from scipy.spatial.distance import cdist  # seldom needed, and slow to import
+
+    largest = max(cdist(table[i : i + 256], table, "cityblock").max() for i in range(0, len(table), 256))
+    return int(largest) if table.dtype.kind == "i" else largest

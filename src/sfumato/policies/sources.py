@@ -111,6 +111,12 @@ def _near_segment(
         lows.append(axis.edges[:-1][window[i]].reshape(shape))
         highs.append(axis.edges[1:][window[i]].reshape(shape))
     sides = np.array([axis.high - axis.low for axis in domain.intervals])
+    if metric != "great-circle":
+        # In units of about the limit, a power of two: squares of very small or large numbers would be lost.
+        scale = -int(np.frexp(limit)[1])
+        lows, highs = ([np.ldexp(ends, scale) for ends in part] for part in (lows, highs))
+        start, stop, sides = (np.ldexp(given, scale) for given in (start, stop, sides))
+        limit = float(np.ldexp(limit, scale))
     step = np.where(np.abs(stop - start) < sides * 2.0**-52, 0.0, stop - start)  # below rounding: no division by it
     if metric == "chebyshev":  # a box is near when some moment lies within the limit on every axis at once
         enter: Any = 0.0

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -186,6 +186,7 @@ def _lattice_edges(shape: tuple[int, ...], side: int) -> tuple[Integers, Integer
     return internal, np.concatenate(external)
 
 
+@lru_cache(maxsize=16)  # a plan looks at every side twice
 def _usage(shape: tuple[int, ...], side: int, moves: Stencil) -> tuple[tuple[int, int], ...]:
     """The pairs (internal, external) over all edges of a stencil that no other one exceeds.
 
@@ -230,9 +231,9 @@ def _crossings(n: int, side: int, reach: int) -> NDArray[np.int64]:
     exists = (starts >= 0) & (ends < n)
     crossed = np.where(exists, ends // side - starts // side, _NEVER)
     table = np.full((2, 2, reach + 1), _NEVER)
+    begins, stops = _is_red(starts, n, side), _is_red(ends, n, side)
     for a, b in np.ndindex(2, 2):
-        fits = (_is_red(starts, n, side) == a) & (_is_red(ends, n, side) == b)
-        table[a, b] = np.where(fits, crossed, _NEVER).max(axis=0)
+        table[a, b] = np.where((begins == a) & (stops == b), crossed, _NEVER).max(axis=0)
     return np.maximum(table, table.transpose(1, 0, 2))
 
 

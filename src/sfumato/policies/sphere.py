@@ -48,6 +48,19 @@ def refuse_unless_degrees(domain: Domain) -> None:
         )
 
 
+def refuse_beyond_date_line(domain: Domain) -> None:
+    """Refuse longitudes that are written in two ways: the same place would be clamped to one end or the other."""
+    across = domain.intervals[0]
+    if across.low < -180 or across.high > 180:
+        raise InvalidInput(
+            "metric='great-circle' needs longitudes from -180 to 180 on the first axis; "
+            f"{across.name!r} runs from {plain(across.low)} to {plain(across.high)}. Nothing was built. Beyond 180 "
+            "degrees a longitude is written in two ways, as 180.01 and as -179.99: such a place and its neighbours "
+            "would be counted at both ends of the bounds, as if all the way around the globe were between them. Cut "
+            "the bounds at the date line."
+        )
+
+
 def refuse_meeting_ends(domain: Domain, delta: Any, limit: float) -> None:
     """Refuse bounds whose west and east ends come within the limit of each other around the globe.
 

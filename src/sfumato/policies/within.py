@@ -43,19 +43,23 @@ def within(domain: Domain, delta: Number, *, sources: Any = None, metric: str = 
     """δ-neighbourhood: one record moves by less than δ, or appears or vanishes within δ of a source.
 
     `metric` is "euclidean", "manhattan" or "chebyshev", with δ in the units of the axes, or "great-circle", with δ in
-    metres on a grid of degrees, longitude first; its promise is about places inside the bounds. `sources` is None (the
-    number of records is public), "boundary", a list of points, a list of lines, each a list of points such as
-    `[[(0, 0), (1, 2)], [(3, 3), (4, 3), (4, 4)]]` (on a line `[[(2,), (5,)]]` is the interval from 2 to 5), or one or
-    more geometries with `__geo_interface__`: Point, MultiPoint, LineString or MultiLineString. Cells nearer than δ to a
-    source are joined to ⊥. The promise is for moves up to δ(1 - 10⁻⁹).
+    metres on a grid of degrees, longitude first, between -180 and 180; its promise is about places inside the bounds.
+    `sources` is None (the number of records is public), "boundary", a list of points, a list of lines, each a list of
+    points such as `[[(0, 0), (1, 2)], [(3, 3), (4, 3), (4, 4)]]` (on a line `[[(2,), (5,)]]` is the interval from 2 to
+    5), or one or more geometries with `__geo_interface__`: Point, MultiPoint, LineString or MultiLineString. Cells
+    nearer than δ to a source are joined to ⊥. The promise is for moves up to δ(1 - 10⁻⁹).
     """
     policy = built_within(domain, delta, sources=sources, metric=metric)
+    if metric == "great-circle":
+        sphere.refuse_beyond_date_line(domain)
     doubts.warn(domain, positive_fraction(delta, "delta"), delta, metric)
     return policy
 
 
 def built_within(domain: Domain, delta: Number, *, sources: Any = None, metric: str = "euclidean") -> Policy:
-    """The policy of `within`, without a word about what looks like a mistake: for what a file says."""
+    """As `within`, for what a file says: without a word about what looks like a mistake, and also for what earlier
+    versions wrote down, bounds beyond the date line.
+    """
     ordered(domain, "within")
     exact = positive_fraction(delta, "delta")
     if metric not in METRICS:
@@ -154,7 +158,21 @@ def _widest(domain: Domain, metric: str) -> float:
     """The largest distance between two points of the domain."""
     if metric == "great-circle":
         return sphere.widest(domain)
-    return float(_NORMS[metric](np.array([axis.high - axis.low for axis in domain.intervals])))
+    sides = np.array([axis.high - axis.low for axis in domain.intervals])
+    scale = int(np.frexp(sides.max())[1])
+    return float(np.ldexp(_NORMS[metric](np.ldexp(sides, -scale)), scale))
+
+
+def _closer(gaps: NDArray[np.float64], limit: float, metric: str) -> NDArray[np.bool_]:
+    """Whether gaps along the axes are below the limit together.
+
+    In units of about the limit, a power of two: squares of very small or large numbers would be lost, and all others
+    are compared as they are, to the last bit.
+    """
+    scale = int(np.frexp(limit)[1])
+    with np.errstate(over="ignore"):  # what is far beyond the limit may be infinitely far
+        near: NDArray[np.bool_] = _NORMS[metric](np.ldexp(gaps, -scale)) < np.ldexp(limit, -scale)
+    return near
 
 
 def _limit(domain: Domain, radius: Fraction, metric: str) -> float:
@@ -182,7 +200,7 @@ def _offsets(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
         return offsets[np.abs(offsets[:, 0]) <= stair[np.abs(offsets[:, 1])]]
     widths = _widths(domain)
     offsets = half_box(_reach(domain, limit))
-    return offsets[_NORMS[metric](widths * np.maximum(np.abs(offsets) - 1, 0)) < limit]
+    return offsets[_closer(widths * np.maximum(np.abs(offsets) - 1, 0), limit, metric)]
 
 
 def _staircase(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
@@ -195,7 +213,7 @@ def _staircase(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
     found = []
     for b in range(reach[1] + 1):
         gaps[:, 1:] = widths[1:] * max(b - 1, 0)
-        found.append(int((_NORMS[metric](gaps) < limit).sum()) - 1)
+        found.append(int(_closer(gaps, limit, metric).sum()) - 1)
     stair = np.array(found)
     return stair[stair >= 0]
 
@@ -205,4 +223,7 @@ def _widths(domain: Domain) -> NDArray[np.float64]:
 
 
 def _reach(domain: Domain, limit: float) -> list[int]:
-    return [min(int(limit // w) + 2, n - 1) for w, n in zip(_widths(domain), domain.shape, strict=True)]
+    return [
+        n - 1 if limit / n > w else min(int(limit // w) + 2, n - 1)
+        for w, n in zip(_widths(domain), domain.shape, strict=True)
+    ]

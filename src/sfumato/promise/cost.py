@@ -10,6 +10,11 @@ of at most r edges of H. Write m for the account's `max_per_entity`, and k for t
 records of one person it counted at most, chosen by randomness that does not look at their content (None:
 every record was counted).
 
+The ε of a release is that of its guarantee. Where it counted at most k records of each person, promises something about
+one record, and its policy has an edge to ⊥, that ε carries the factor D of `replacement` already (1 elsewhere): ε = D
+times what one step between two counts costs. The costs below are in steps between counts; `cost_rate` divides those of
+accounts of unit record by D and rounds up, so that nothing is charged twice, and never too little.
+
 **Account of unit record**: one record of the data moves along an edge of G.
 
 1. k is None: the counts change along an edge of G, which is r steps of the release. Cost r.
@@ -19,7 +24,7 @@ every record was counted).
 3. k given, G has an edge to ⊥: when a record goes that was counted, another record *of the same person*,
    anywhere, may be counted in its place. The counts then change by a move between two cells that need not
    be an edge: it takes at most `H.diameter` steps. Cost max(r, diameter); refused where the diameter is
-   infinite.
+   infinite. For G = H this is the factor D: what the release itself can promise about one record.
 
 **Account of unit person, m**: one person's records change, and nobody else's. Either each of them, however many,
 moves along an edge of G between cells or stays; or all come, or all go, each along an edge to ⊥; or the person has at
@@ -43,11 +48,37 @@ from sfumato.policies import Policy, exchange_rate
 from sfumato.promise.unit import Unit
 
 
+def replacement(policy: Policy, unit: Unit) -> int:
+    """D: how many steps between counts one step of one record may come to, which the guarantee's ε carries.
+
+    More than one where the release promises something about a record of which at most so many of each person were
+    counted, and records may come and go: another record of the same person, wherever it lies, may be counted in the
+    place of one that goes. Refused where no number of steps is enough.
+    """
+    if unit.name != "record" or unit.max_per_entity is None or policy.total_is_public:
+        return 1
+    if math.isinf(policy.diameter):
+        raise PolicyMismatch(
+            "counts that were bounded for each person do not fit a promise about one record under this policy, which "
+            "lets records come and go: another record of the same person may take the place of one that goes, and the "
+            "policy puts no bound on that move. Nothing was drawn or recorded. Use a connected policy, plan with "
+            "max_per_entity=… for a promise about a person, or count every record."
+        )
+    return max(int(policy.diameter), 1)
+
+
 def cost_rate(account_policy: Policy, account_unit: Unit, release_policy: Policy, release_unit: Unit) -> int:
-    """How many times its own ε a release costs the account; the argument is above.
+    """How many times its own ε, that of its guarantee, a release costs the account; the argument is above.
 
     Raises PolicyMismatch where the policies cannot be exchanged, InvalidInput where the units cannot.
     """
+    steps = _steps(account_policy, account_unit, release_policy, release_unit)
+    carried = replacement(release_policy, release_unit) if account_unit.name == "record" else 1
+    return -(-steps // carried)
+
+
+def _steps(account_policy: Policy, account_unit: Unit, release_policy: Policy, release_unit: Unit) -> int:
+    """How many steps between counts a change of the account comes to."""
     rate = 1
     if account_policy.fingerprint != release_policy.fingerprint:
         rate = exchange_rate(account_policy, release_policy)

@@ -5,6 +5,10 @@ record, or a person), and for every set S of outputs, P[M(x) ∈ S] ≤ e^ε · 
 that differs from the one that was run with probability at most `slack` (the exact sampler cuts its binary
 expansions at 2⁻¹⁰⁰ for a whole release). A change along a path of k steps is hidden at k·ε.
 
+Where at most so many records of each person were counted, a record that comes or goes may change which other record of
+the same person is counted, wherever that lies. A promise about one record then carries the factor `replacement` in its
+ε: the most steps that such a change of the counts takes (`sfumato.promise.cost`).
+
 A release of a stream has a second promise, over time: all releases of the stream together hide a change that is
 confined to one `window`, and at every time in it is one step of the policy, at `window_epsilon`; and at k times that
 when it lasts k windows (`sfumato.ledger.streams`). `epsilon` is then what this one release spent of it.
@@ -18,7 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import FileFormatError, InvalidInput, SfumatoError
-from sfumato.exact import fraction, positive_fraction, text
+from sfumato.exact import fraction, positive_fraction, positive_int, text
 from sfumato.policies import Policy, policy_from_spec
 from sfumato.promise import words
 from sfumato.promise.budget import Epsilon, stored
@@ -29,6 +33,7 @@ SAMPLER_SLACK = Fraction(1, 2**100)
 
 _KEYS = frozenset({"policy", "epsilon", "unit", "max_per_entity", "window", "slack", "private"})
 _STREAM_KEYS = _KEYS | {"window_epsilon"}
+_FACTOR = "replacement"  # written only where there is one: all other guarantees are written as they always were
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +43,8 @@ class Guarantee:
     `max_per_entity` is the most records counted of one person; a promise about a person needs it, one
     about a record may know it. `private` is False for releases made with seeded randomness, which promise
     nothing. `window` and `window_epsilon` are the promise of a stream, and None for a release that stands alone.
+    `replacement` is the factor in epsilon that pays for a record that takes the place of another one. Releases of
+    earlier versions do not carry it, and say so in words.
     """
 
     policy: Policy
@@ -48,6 +55,7 @@ class Guarantee:
     window_epsilon: Fraction | None = None
     slack: Fraction = SAMPLER_SLACK
     private: bool = True
+    replacement: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):
@@ -60,6 +68,13 @@ class Guarantee:
             raise InvalidInput(f"slack={self.slack!r} must be at least 0 and below 1: it is a probability.")
         if not isinstance(self.private, bool):
             raise InvalidInput(f"private={self.private!r} must be True or False.")
+        factor = positive_int(self.replacement, "replacement")
+        if factor > 1 and (checked.name != "record" or checked.max_per_entity is None or self.policy.total_is_public):
+            raise InvalidInput(
+                f"replacement={factor} is for promises about one record on counts that were bounded for each person, "
+                "under a policy that lets records come and go. Leave it out."
+            )
+        object.__setattr__(self, "replacement", factor)
         object.__setattr__(self, "epsilon", Epsilon(positive_fraction(self.epsilon, "epsilon")))
         object.__setattr__(self, "window_epsilon", self._checked_window())
         object.__setattr__(self, "max_per_entity", checked.max_per_entity)
@@ -114,13 +129,14 @@ class Guarantee:
             **over_time,
             "slack": stored(self.slack, "slack"),
             "private": self.private,
+            **({_FACTOR: self.replacement} if self.replacement > 1 else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
         """The guarantee that `to_dict` wrote. Unknown policies and fields are refused, never looked up or imported."""
         keys = _STREAM_KEYS if isinstance(data, Mapping) and data.get("window") is not None else _KEYS
-        if not isinstance(data, Mapping) or set(data) != keys:
+        if not isinstance(data, Mapping) or set(data) - {_FACTOR} != keys:
             raise _unreadable("it does not have exactly the fields " + ", ".join(sorted(keys)) + ".")
         if not isinstance(data["policy"], dict):
             raise _unreadable("its policy is no description.")
@@ -128,7 +144,10 @@ class Guarantee:
             raise _unreadable("every epsilon and slack must be fractions written as text.")
         try:
             window = None if data["window"] is None else Window.from_dict(data["window"])
-            return cls(**{**data, "policy": policy_from_spec(data["policy"]), "window": window})
+            made = cls(**{**data, "policy": policy_from_spec(data["policy"]), "window": window})
+            if _FACTOR in data and not max(made.policy.diameter, 2) <= made.replacement:
+                raise _unreadable("its factor is smaller than the steps that another record may be away.")
+            return made
         except SfumatoError as error:
             raise _unreadable(str(error)) from error
 

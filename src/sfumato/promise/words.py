@@ -154,7 +154,14 @@ def _unit(guarantee: Guarantee) -> str:
     )
     if not guarantee.policy.total_is_public:
         apart = guarantee.policy.diameter
-        price = "not hidden" if math.isinf(apart) else f"hidden at {_multiple(guarantee.epsilon, max(apart, 1))}"
+        if guarantee.replacement > 1:
+            step = guarantee.epsilon / guarantee.replacement
+            price = (
+                f"hidden at {_multiple(step, guarantee.replacement)}. That is the ε of this promise: between counts, a "
+                f"step costs ε = {text(step)}, and another record may be as many steps away"
+            )
+        else:
+            price = "not hidden" if math.isinf(apart) else f"hidden at {_multiple(guarantee.epsilon, max(apart, 1))}"
         words += (
             " A record that comes or goes may change which other record of the same person is counted, wherever that "
             f"lies: where a person has more records than are counted, such a change is {price}."

@@ -226,6 +226,7 @@ class _Kept:
         same = (
             mine.policy == given.policy
             and (mine.unit, mine.max_per_entity, mine.window) == (given.unit, given.max_per_entity, given.window)
+            and mine.replacement == given.replacement
             and (self.mechanism.name, self.mechanism.options) == (release.mechanism.name, release.mechanism.options)
         )
         if not same:

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from sfumato.counting import Counts, count_points
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.ledger import Ledger
-from sfumato.mechanism import AdditiveMechanism, MeasuredMechanism
+from sfumato.mechanism import MOST_RECORDS, AdditiveMechanism, MeasuredMechanism
 from sfumato.noise import Source, SystemSource
 from sfumato.noise.gradual import Refinable
 from sfumato.noise.source import require
 from sfumato.planning import Plan
+from sfumato.promise.cost import replacement
+from sfumato.promise.unit import unit_of
 from sfumato.publishing.account import warn_without_ledger
 from sfumato.publishing.levels import require_vault, store
 from sfumato.publishing.step import StreamStep
@@ -25,8 +27,7 @@ from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
 from sfumato.vault import Vault
 
-# Beyond this a total is no longer exact in double precision, and no set of records is as large.
-LARGEST_TOTAL = 1 << 53
+LARGEST_TOTAL = MOST_RECORDS
 
 
 def publish(
@@ -42,18 +43,23 @@ def publish(
     """Publish counts (or raw points) by a plan.
 
     `counts` come from `sf.count`, or are an integer array in the domain's shape. A plan that speaks of a person takes
-    only counts whose contributions were bounded. With a ledger the release is charged first; `label` is kept there in
-    plain text; without one a `sf.NoLedgerWarning` says, once, that nobody adds up what is spent. A step of a stream's
-    account takes the place of a ledger in `sfumato.stream`. With a vault the noise is kept there, encrypted, before the
-    release is handed out, and the release can be refined later. `source` is for tests and papers: a seeded one makes a
-    release that says it is not private, and neither ledger nor vault takes it.
+    only counts whose contributions were bounded. A plan about one record, on counts that were bounded all the same,
+    pays for the record that may be counted in the place of one that goes: the guarantee's ε, which the ledger is
+    charged, is then as many times the plan's as `guarantee.replacement` says. With a ledger the release is charged
+    first; `label` is kept there in plain text; without one a `sf.NoLedgerWarning` says, once, that nobody adds up what
+    is spent. A step of a stream's account takes the place of a ledger in `sfumato.stream`. With a vault the noise is
+    kept there, encrypted, before the release is handed out, and the release can be refined later. `source` is for tests
+    and papers: a seeded one makes a release that says it is not private, and neither ledger nor vault takes it.
     """
     values, bound = _private_counts(plan, counts, points)
     randomness = SystemSource() if source is None else require(source)
     private = randomness.private and (not isinstance(counts, Counts) or counts.private)
     # What is promised follows what was counted: with fewer records of a person than planned for, a record that goes
     # may bring another one into the count.
-    guarantee = replace(plan.guarantee, max_per_entity=bound, private=private)
+    factor = replacement(plan.policy, unit_of(plan.guarantee.unit, bound))
+    guarantee = replace(
+        plan.guarantee, epsilon=plan.epsilon * factor, max_per_entity=bound, private=private, replacement=factor
+    )
     release_id = secrets.token_hex(16)
     total = int(values.sum()) if plan.policy.total_is_public else None
     mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
@@ -79,7 +85,7 @@ def publish(
             require_newest(vault, ledger)
             payer = ledger.payer
         ledger.charge(
-            plan.epsilon,
+            guarantee.epsilon,
             plan.policy,
             guarantee.unit,
             label=label or f"{plan.mechanism.name} on {' × '.join(map(str, plan.policy.domain.shape))} cells",

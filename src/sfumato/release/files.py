@@ -154,7 +154,8 @@ def described_release(
 def honest(path: str | Path, description: dict[str, Any], size: int | None) -> tuple[Guarantee, Mechanism]:
     """Guarantee and mechanism, refused where the noise does not keep the promise."""
     guarantee, mechanism = _rebuilt(path, description, size)
-    spent = mechanism.privacy_loss * (guarantee.max_per_entity or 1 if guarantee.unit == "person" else 1)
+    share = (guarantee.max_per_entity or 1) if guarantee.unit == "person" else guarantee.replacement
+    spent = mechanism.privacy_loss * share
     if spent > guarantee.epsilon:
         raise _unreadable(
             path, f"it claims epsilon={guarantee.epsilon}, but its mechanism spends {float(spent):g}: it was edited."

@@ -23,6 +23,7 @@ from urllib.parse import quote
 from warnings import warn
 
 from sfumato.allocation.distributions import Distribution
+from sfumato.counting import Counts
 from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
 from sfumato.exact import Number, finite_float, positive_fraction
 from sfumato.ledger import Ledger
@@ -30,6 +31,8 @@ from sfumato.ledger.steps import Remaining, Step
 from sfumato.planning import Plan, plan
 from sfumato.policies import Policy
 from sfumato.promise import Epsilon
+from sfumato.promise.cost import replacement
+from sfumato.promise.unit import unit_of
 from sfumato.promise.window import Time, Window, ticks_of, time_at
 from sfumato.publishing import publish
 from sfumato.publishing.step import StreamStep
@@ -226,8 +229,11 @@ class Stream:
             self._account.skip(time)
             return None
         self._archive.box.require_free(time)
+        # What a step may spend is the ε of its guarantee, with the factor for records that take another's place.
+        bound = counts.max_per_entity if isinstance(counts, Counts) else None
+        factor = 1 if bound is None else replacement(self._plan.policy, unit_of(self._plan.guarantee.unit, bound))
         release = publish(
-            self._planned(chosen.epsilon),
+            self._planned(chosen.epsilon / factor),
             counts,
             points=points,
             ledger=StreamStep(self._account, time),

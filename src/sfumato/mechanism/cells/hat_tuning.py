@@ -20,11 +20,17 @@ WEIGHT = 256
 
 
 @lru_cache(maxsize=256)
-def best_hats(n: int, total_known: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(widths, weights) from the widest level to single cells; on a line too short for any hat the cells alone."""
+def best_hats(n: int, total_known: bool, largest: int | None = None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(widths, weights) from the widest level to single cells; on a line too short for any hat the cells alone.
+
+    A cell at an end of the line may keep all weights by itself: together they are not more than `largest`.
+    """
     served = n * (PUBLIC_TOTAL if total_known else PRIVATE_TOTAL)
     levels = 1 + sum(served > limit for limit in DEEPER)
     widths = tuple(round(served ** (level / (levels + 1))) for level in range(levels, 0, -1))
     if widths[-1] < 2 or 5 * widths[0] > 2 * n:
         widths = ()
-    return widths, (WEIGHT,) * (len(widths) + 1) if widths else (1,)
+    if not widths:
+        return widths, (1,)
+    weight = WEIGHT if largest is None else max(1, min(WEIGHT, largest // (len(widths) + 1)))
+    return widths, (weight,) * (len(widths) + 1)

@@ -10,7 +10,14 @@ from sfumato.exact import positive_int
 from sfumato.linear import Haar, Hats, Hierarchy, Identity, Prefix, PrefixBlocks, nested_blocks
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.cells.hat_tuning import WEIGHT, best_hats
-from sfumato.mechanism.cells.tuning import COARSE, RESOLUTION, best_hierarchy, best_prefix_blocks
+from sfumato.mechanism.cells.tuning import (
+    COARSE,
+    RESOLUTION,
+    best_hierarchies,
+    best_hierarchy,
+    best_prefix_blocks,
+    largest_along,
+)
 from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.edges.edges import EdgeMechanism
 from sfumato.policies import Policy, Stencil
@@ -53,16 +60,22 @@ def hierarchy(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
         factors = tuple(Hierarchy(n, nested_blocks(n, branching, root=root)) for n in shape)
         chosen: dict[str, Any] = {"branching": branching, "root": root}
     else:
-        factors, chosen = blocked(shape, options, total_known=policy.total_is_public and len(shape) == 1)
+        factors, chosen = blocked(shape, options, total_known=policy.total_is_public and len(shape) == 1, product=True)
         no_options("hierarchy", options)
     return VertexMechanism(name="hierarchy", policy=policy, epsilon=epsilon, options=chosen, factors=factors)
 
 
 def blocked(
-    shape: tuple[int, ...], options: dict[str, Any], *, total_known: bool, coarse: bool = False
+    shape: tuple[int, ...], options: dict[str, Any], *, total_known: bool, coarse: bool = False, product: bool = False
 ) -> tuple[tuple[Hierarchy, ...], dict[str, Any]]:
-    """(one hierarchy for every axis, the options that name them), from given or tuned blocks and weights."""
-    tuned = [best_hierarchy(n, AxisQueries.RANGES, total_known, COARSE if coarse else RESOLUTION) for n in shape]
+    """(one hierarchy for every axis, the options that name them), from given or tuned blocks and weights.
+
+    With `product` all axes are one strategy, in which their weights multiply.
+    """
+    if product:
+        tuned = best_hierarchies(shape, AxisQueries.RANGES, total_known)
+    else:
+        tuned = [best_hierarchy(n, AxisQueries.RANGES, total_known, COARSE if coarse else RESOLUTION) for n in shape]
     blocks = _each_axis(options.pop("blocks", None), [b for b, _ in tuned], "blocks")
     weights = _each_axis(
         options.pop("weights", None),
@@ -93,11 +106,15 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
             f"mechanism='hats' is for axes of at most {LONGEST} cells, here {max(shape)}: its variances take a "
             "kilobyte a cell. Nothing was drawn or recorded. Use mechanism='hierarchy'."
         )
-    tuned = [best_hats(n, policy.total_is_public and len(shape) == 1) for n in shape]
+    known = policy.total_is_public and len(shape) == 1
+    free = [best_hats(n, known) for n in shape]
+    largest = largest_along(sum(len(b) > 0 for b, _ in free))
+    tuned = [best_hats(n, known, largest) for n in shape]
+    usual = min([WEIGHT, *(max(w) for b, w in tuned if b)])
     widths = _each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
     weights = _each_axis(
         options.pop("weights", None),
-        [w if b == t else (WEIGHT,) * (len(b) + 1) for b, (t, w) in zip(widths, tuned, strict=True)],
+        [w if b == t else (usual,) * (len(b) + 1) for b, (t, w) in zip(widths, tuned, strict=True)],
         "weights",
     )
     no_options("hats", options)

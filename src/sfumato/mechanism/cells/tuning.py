@@ -15,12 +15,14 @@ what is built.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanism.base import LARGEST_PRODUCT
 from sfumato.workload import AxisQueries
 
 # Weights are whole numbers that sum to about this: two digits are enough, since the error is flat around its minimum.
@@ -34,9 +36,21 @@ Floats = NDArray[np.float64]
 
 @lru_cache(maxsize=256)
 def best_hierarchy(
-    n: int, kind: AxisQueries, total_known: bool, resolution: int = RESOLUTION
+    n: int, kind: AxisQueries, total_known: bool, resolution: int = RESOLUTION, largest: int | None = None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(blocks, weights) from the coarsest level to single cells, with the least error on all queries of that kind."""
+    """(blocks, weights) from the coarsest level to single cells, with the least error on all queries of that kind.
+
+    The weights have no common divisor, which would only cost room, and none is larger than `largest`.
+    """
+    blocks, real = _best_real(n, kind, total_known)
+    scale = resolution if largest is None else min(resolution, largest / max(real))
+    whole = [max(round(k * scale), 1) for k in real]
+    return blocks[::-1], tuple(k // math.gcd(*whole) for k in whole[::-1])
+
+
+@lru_cache(maxsize=256)
+def _best_real(n: int, kind: AxisQueries, total_known: bool) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """(blocks, weights that sum to one), from single cells to the coarsest level."""
     explained = {b: _explained(n, b, kind) for b in _lengths(n)}
     known = _explained(n, n, kind) if total_known else 0.0
     best: tuple[float, tuple[int, ...], Floats] = (float("inf"), (1,), np.ones(1))
@@ -48,8 +62,24 @@ def best_hierarchy(
         at = int(np.argmin(errors))
         if errors[at] < best[0] * (1 - 1e-9):
             best = (float(errors[at]), chains[at], weights[at])
-    whole = np.maximum(np.rint(best[2] * resolution), 1).astype(int)
-    return best[1][::-1], tuple(int(k) for k in whole[::-1])
+    return best[1], tuple(float(k) for k in best[2])
+
+
+def best_hierarchies(
+    shape: tuple[int, ...], kind: AxisQueries, total_known: bool
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """For every axis of a product of hierarchies, in which the weights of the axes multiply."""
+    free = [best_hierarchy(n, kind, total_known) for n in shape]
+    largest = largest_along(sum(len(blocks) > 1 for blocks, _ in free))
+    return [best_hierarchy(n, kind, total_known, largest=largest) for n in shape]
+
+
+def largest_along(axes: int) -> int:
+    """The largest entry that a strategy may have along each of so many axes, so that products of them leave room."""
+    entry = LARGEST_PRODUCT
+    while entry ** max(axes, 1) > LARGEST_PRODUCT:
+        entry -= 1
+    return entry
 
 
 def _lengths(n: int) -> list[int]:
@@ -82,17 +112,30 @@ def _chains(n: int) -> list[list[tuple[int, ...]]]:
 
 def _explained(n: int, length: int, kind: AxisQueries) -> float:
     """tr(G·Π) for blocks of one length: the mean over the queries of Σ over the blocks of overlap²/length."""
-    start = np.arange(0, n, length, dtype=np.float64)
-    b = np.minimum(length, n - start)
-    least, most = b * (b - 1) * (2 * b - 1) / 6, b**2 * (b - 1) - b * (b - 1) * (2 * b - 1) / 6
+    count = n // length
+    whole = _together(n, length, kind, count, length * count * (count - 1) // 2, length**2 * _squares(count))
+    rest = n - count * length  # the last block may be cut short
+    return whole + (_together(n, rest, kind, 1, n - rest, (n - rest) ** 2) if rest else 0.0)
+
+
+def _squares(count: int) -> int:
+    """0² + 1² + … + (count - 1)²."""
+    return (count - 1) * count * (2 * count - 1) // 6
+
+
+def _together(n: int, b: int, kind: AxisQueries, count: int, starts: int, squares: int) -> float:
+    """That of `count` blocks of b cells, from the sum of their first cells and that of the squares of these."""
+    least = b * (b - 1) * (2 * b - 1) // 6
+    most = b**2 * (b - 1) - least
+    after = count * n - starts  # Σ (n - start)
     if kind is AxisQueries.CELLS:
-        overlap = b / n
-    elif kind is AxisQueries.PREFIXES:
-        overlap = (b**2 * (n - start) - most) / n
-    else:
-        a, c = start + 1, n - start
-        overlap = (b**2 * a * c + c * least - a * most - (b * (b - 1) / 2) ** 2) / kind.count(n)
-    return float((overlap / b).sum())
+        return count / n
+    if kind is AxisQueries.PREFIXES:
+        return (b**2 * after - count * most) / (n * b)
+    before = starts + count  # Σ (start + 1)
+    both = count * n + (n - 1) * starts - squares  # Σ (start + 1)(n - start)
+    overlap = b**2 * both + least * after - most * before - count * (b * (b - 1) // 2) ** 2
+    return overlap / (kind.count(n) * b)
 
 
 def _best_weights(blocks: Floats, gaps: Floats) -> tuple[Floats, Floats]:
@@ -119,30 +162,31 @@ def best_prefix_blocks(reach: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     grid = np.geomspace(0.2, 5.0, 33)
     for length in sorted({max(2, round(reach * f)) for f in (0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 1.5, 2, 3)}):
         crossed = -(-reach // length)
-        error = _ends_error(length, 1, np.inf, grid[:, None]) * (crossed + 2 * grid) ** 2
+        error = _ends_error(length, 1, np.inf, grid) * (crossed + 2 * grid) ** 2
         at = int(np.argmin(error))
         best = min(best, (float(error[at]), (length, 1), (1.0, float(grid[at]))))
-        divisors = [c for c in range(2, length) if length % c == 0]
+        small = [c for c in range(1, math.isqrt(length) + 1) if length % c == 0]
+        divisors = sorted({*small, *(length // c for c in small)} - {1, length})
         for middle in sorted(divisors, key=lambda c: abs(np.log(c**2 / length)))[:6]:
-            blocks, cells = grid[:, None, None], grid[None, :, None]
-            table = _ends_error(length, middle, blocks, cells) * (crossed + 2 * (blocks + cells)[..., 0]) ** 2
+            blocks, cells = grid[:, None], grid[None, :]
+            table = _ends_error(length, middle, blocks, cells) * (crossed + 2 * (blocks + cells)) ** 2
             i, j = np.unravel_index(int(np.argmin(table)), table.shape)
             best = min(best, (float(table[i, j]), (length, middle, 1), (1.0, float(grid[i]), float(grid[j]))))
     whole = np.maximum(np.rint(np.array(best[2]) / sum(best[2]) * RESOLUTION), 1).astype(int)
-    return best[1], tuple(int(k) for k in whole)
+    return best[1], tuple(int(k) // int(np.gcd.reduce(whole)) for k in whole)
 
 
 def _ends_error(length: int, middle: int, blocks: Floats | float, cells: Floats) -> Floats:
     """The variance of an end, averaged over its places in a block: unit weight on prefix sums, unit noise."""
-    t = np.arange(length)
     node = middle / cells**2 if middle == 1 else 1 / (blocks**2 + cells**2 / middle)
     whole = (length // middle) * node
-    share = t / length
-    f = t % middle
-    inside = (t // middle) * node + (f / middle) ** 2 * node + (f - f**2 / middle) / cells**2 - share**2 * whole
+    # With t uniform among the cells of a block: E[t/length], E[(t/length)²], and the same inside a middle block.
+    share, square = (length - 1) / (2 * length), (length - 1) * (2 * length - 1) / (6 * length**2)
+    part, part2 = (middle - 1) / (2 * middle), (middle - 1) * (2 * middle - 1) / (6 * middle**2)
+    inside = (length // middle - 1) / 2 * node + part2 * node + (part - part2) * middle / cells**2 - square * whole
     e = 1 / whole
     a = 1 + 2 * e
     root = np.sqrt(a**2 - 4 * e**2)
     fall = (a - root) / (2 * e)
-    ends = ((1 - share) ** 2 + share**2 + 2 * share * (1 - share) * fall) / root
-    return np.asarray((ends + inside).mean(axis=-1))
+    ends = (1 - 2 * share + 2 * square + 2 * (share - square) * fall) / root
+    return np.asarray(ends + inside)

@@ -21,9 +21,18 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.linear import Kronecker, Operator, PseudoInverse
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism, require_connected, settle
+from sfumato.mechanism.base import (
+    LARGEST_PRODUCT,
+    Floats,
+    Integers,
+    LinearMechanism,
+    require_connected,
+    require_integers,
+    settle,
+)
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
+from sfumato.noise.expansion import bits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,6 +70,15 @@ class VertexMechanism(LinearMechanism):
         estimator = Kronecker([PseudoInverse(factor) for factor in self.factors])
         noise = DiscreteLaplace(self.epsilon / self.sensitivity)
         return NoiseModel(self.policy.domain.shape, (Block(estimator, noise),), centred=self.policy.total_is_public)
+
+    def require_room(self) -> None:
+        """A row of A·x is at most its largest entry times all records."""
+        noise = 1 << bits(self.model.blocks[0].noise.rate)
+        advice = (
+            "Use a larger epsilon, or weights of which the largest ones, one for each axis, multiply to at most "
+            f"{LARGEST_PRODUCT}."
+        )
+        require_integers(self.name, int(self.strategy.largest_entry), noise, advice)
 
     def values(self, counts: Integers) -> Integers:
         """A·x in integers."""

@@ -16,9 +16,10 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.linear import Incidence
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism
+from sfumato.mechanism.base import Floats, Integers, LinearMechanism, require_integers
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
+from sfumato.noise.expansion import bits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,6 +51,11 @@ class GraphEdgeMechanism(LinearMechanism):
     def privacy_loss(self) -> Fraction:
         """One noise a step."""
         return self._stretch * self.model.blocks[0].noise.rate
+
+    def require_room(self) -> None:
+        """A cell receives the noise of all its edges."""
+        degree = int(np.bincount(np.maximum(self._pairs.ravel(), 0), minlength=1).max(initial=0))
+        require_integers(self.name, 1, degree << bits(self.model.blocks[0].noise.rate), "Use a larger epsilon.")
 
     def values(self, counts: Integers) -> Integers:
         """The counts."""

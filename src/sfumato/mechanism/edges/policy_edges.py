@@ -18,9 +18,10 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.linear import Difference
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism
+from sfumato.mechanism.base import Floats, Integers, LinearMechanism, require_integers
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
+from sfumato.noise.expansion import bits
 from sfumato.policies import Stencil
 
 # Beyond this reach other mechanisms are better by far, and the noise would outgrow the data.
@@ -53,6 +54,12 @@ class PolicyEdgeMechanism(LinearMechanism):
     def privacy_loss(self) -> Fraction:
         """One edge, one noise."""
         return max((block.noise.rate for block in self.model.blocks), default=Fraction(0))
+
+    def require_room(self) -> None:
+        """A cell receives the noise of two edges of every length."""
+        blocks = self.model.blocks
+        noise = 2 * len(blocks) << bits(blocks[0].noise.rate) if blocks else 0
+        require_integers(self.name, 1, noise, "Use a larger epsilon.")
 
     def values(self, counts: Integers) -> Integers:
         """The counts."""

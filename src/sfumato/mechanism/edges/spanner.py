@@ -30,11 +30,12 @@ import numpy as np
 from sfumato.domain import Domain, Interval
 from sfumato.errors import InvalidInput
 from sfumato.linear import Embedded, Hanging, Kronecker
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism
+from sfumato.mechanism.base import Floats, Integers, LinearMechanism, require_integers
 from sfumato.mechanism.edges.edges import EdgeMechanism, Invertible
 from sfumato.mechanism.edges.graph_edges import GraphEdgeMechanism
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
+from sfumato.noise.expansion import bits
 from sfumato.policies import Explicit, Policy, Stencil, threshold
 from sfumato.policies.spanner import Spanner
 
@@ -115,6 +116,11 @@ class CubeMechanism(LinearMechanism):
         internal = self.model.blocks[0].noise.rate if self.rates[0] else Fraction(0)
         external = self._red.privacy_loss if self._red else Fraction(0)
         return max(i * internal + e * external for i, e in self.spanner.usage)
+
+    def require_room(self) -> None:
+        """A corner receives the noise of all cells that hang on it; for the rest the edge mechanism has made room."""
+        noise = int(self._hanging.degrees.max()) << bits(self.rates[0]) if self.rates[0] else 0
+        require_integers(self.name, 1, noise + (1 << 62 if self._red else 0), "Use a larger epsilon.")
 
     def values(self, counts: Integers) -> Integers:
         """x in row 0, and a row of zeros where the noise has fractions."""

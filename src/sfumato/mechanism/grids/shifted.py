@@ -34,12 +34,13 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
 from sfumato.linear import Bins, Coarse, Difference, Identity, Kronecker, Operator, Stack
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism, Mechanism, settle
+from sfumato.mechanism.base import Floats, Integers, LinearMechanism, Mechanism, require_integers, settle
 from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.grids.family import Family
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.parts import Parts
 from sfumato.noise import DiscreteLaplace
+from sfumato.noise.expansion import bits
 from sfumato.policies import Policy, Stencil
 
 # Widths a plan tries: this many to a doubling, from the longest step to the whole domain.
@@ -94,6 +95,16 @@ class ShiftedMechanism(LinearMechanism):
         for axis, reach in enumerate(moves.reach):
             crossed += self.family.crossings(axis, int(reach))[offsets[:, axis]]
         return crossed
+
+    def require_room(self) -> None:
+        """A bin receives at most the noise of two edges along every axis.
+
+        No grid is built for this: a step crosses at most a line a cell in every grid, and changes two counts for each.
+        """
+        moves = self.policy.moves
+        if isinstance(moves, Stencil) and moves.longest:
+            rate = self.epsilon / (2 * moves.longest * self.family.shifts)
+            require_integers(self.name, 1, 2 * len(self.family.shape) << bits(rate), "Use a larger epsilon.")
 
     def _coarse(self, grid: Sequence[Integers], edges: int | None) -> Operator:
         """The estimator of one grid: its bins, or its edges along one axis, spread over the cells and over m."""

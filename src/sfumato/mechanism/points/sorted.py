@@ -40,7 +40,7 @@ import numpy as np
 from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
 from sfumato.exact import fraction, positive_int, text
-from sfumato.mechanism.base import AdditiveMechanism, Floats, Integers, MeasuredMechanism, Mechanism
+from sfumato.mechanism.base import MOST_RECORDS, AdditiveMechanism, Floats, Integers, MeasuredMechanism, Mechanism
 from sfumato.mechanism.points.sorted_groups import (
     cell_counts,
     distribution,
@@ -57,7 +57,7 @@ from sfumato.workload import ProductQueries, Workload
 SHARE = Fraction(1, 10)  # of ε, for the number of records where that is private
 LARGEST_COUNT = 1 << 24  # groups; with more records than that they become larger, whatever was asked for
 LARGEST_SUM = 1 << 61  # of the positions in a group
-LARGEST_TOTAL = 1 << 53
+LARGEST_TOTAL = MOST_RECORDS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
