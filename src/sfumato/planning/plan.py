@@ -14,6 +14,7 @@ from sfumato.exact import text
 from sfumato.mechanism import Mechanism, singular_value_bound
 from sfumato.policies import Policy
 from sfumato.promise import Guarantee
+from sfumato.reading import visible
 from sfumato.workload import Workload
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Plan:
         )
 
     def __str__(self) -> str:
-        return self.describe()
+        return visible(self.describe())
 
     def __repr__(self) -> str:
         return (

@@ -62,7 +62,9 @@ def blocked(
     shape: tuple[int, ...], options: dict[str, Any], *, total_known: bool, coarse: bool = False
 ) -> tuple[tuple[Hierarchy, ...], dict[str, Any]]:
     """(one hierarchy for every axis, the options that name them), from given or tuned blocks and weights."""
-    tuned = [best_hierarchy(n, AxisQueries.RANGES, total_known, COARSE if coarse else RESOLUTION) for n in shape]
+    told = options.get("blocks") is not None and options.get("weights") is not None
+    resolution = COARSE if coarse else RESOLUTION
+    tuned = [((), ()) if told else best_hierarchy(n, AxisQueries.RANGES, total_known, resolution) for n in shape]
     blocks = _each_axis(options.pop("blocks", None), [b for b, _ in tuned], "blocks")
     weights = _each_axis(
         options.pop("weights", None),
@@ -93,7 +95,8 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
             f"mechanism='hats' is for axes of at most {LONGEST} cells, here {max(shape)}: its variances take a "
             "kilobyte a cell. Nothing was drawn or recorded. Use mechanism='hierarchy'."
         )
-    tuned = [best_hats(n, policy.total_is_public and len(shape) == 1) for n in shape]
+    told = options.get("widths") is not None and options.get("weights") is not None
+    tuned = [((), ()) if told else best_hats(n, policy.total_is_public and len(shape) == 1) for n in shape]
     widths = _each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
     weights = _each_axis(
         options.pop("weights", None),
@@ -148,7 +151,8 @@ def blocks(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     n, moves = policy.domain.size, policy.moves
     if not isinstance(moves, Stencil):
         raise InvalidInput("mechanism='blocks' is for moves on a line; under this policy use mechanism='hierarchy'.")
-    tuned = best_prefix_blocks(max(int(moves.reach[0]), 1))
+    told = options.get("blocks") is not None and options.get("weights") is not None
+    tuned = ((), ()) if told else best_prefix_blocks(max(int(moves.reach[0]), 1))
     (lengths,) = _each_axis(options.pop("blocks", None), [tuned[0]], "blocks")
     equal = (1,) * len(lengths)
     (weights,) = _each_axis(options.pop("weights", None), [tuned[1] if lengths == tuned[0] else equal], "weights")

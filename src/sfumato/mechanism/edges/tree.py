@@ -26,7 +26,7 @@ from sfumato.errors import InvalidInput
 from sfumato.linear import Incidence
 from sfumato.mechanism.base import Floats, Integers, Mechanism, settle
 from sfumato.noise import DiscreteLaplace, Source
-from sfumato.policies import Spanner, Transformed, transform
+from sfumato.policies import Explicit, Spanner, Transformed, transform
 
 PROJECTION_STEPS = 600
 
@@ -36,13 +36,19 @@ class TreeMechanism(Mechanism):
     """Runs on the integer database over the edges of a spanning tree."""
 
     def __post_init__(self) -> None:
-        if self.policy.domain.size == 1 and self.policy.absent is None:
+        if self.policy.domain.size == 1 and self.policy.total_is_public:
             raise InvalidInput(f"mechanism={self.name!r}: a single cell has nothing to hide; use mechanism='edges'.")
-        if not self.spanner.is_tree:
+        listed = not self.policy.total_is_public or isinstance(self.policy.moves, Explicit)
+        # On a line, and where edges are listed or lead to ⊥, every spanner is a tree.
+        if not listed and self.policy.domain.ndim > 1 and not self.spanner.is_tree:
             raise InvalidInput(
                 f"mechanism={self.name!r} needs a policy that a tree spans well; noisy edge values of a graph with "
                 "cycles are not private. Use mechanism='edges'."
             )
+
+    def require_possible(self) -> None:
+        """Refuse a policy for which no tree is found."""
+        _ = self.spanner
 
     @cached_property
     def spanner(self) -> Spanner:
