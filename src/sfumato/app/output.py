@@ -24,6 +24,7 @@ from sfumato.errors import (
     TooLarge,
     VaultError,
 )
+from sfumato.reading import visible
 
 GROSS_DATA = 8
 """The exit code of a preflight that found gross errors, or was answered with no."""
@@ -51,17 +52,20 @@ missing, 8 stopped by the preflight.
 
 def say(text: str = "") -> None:
     """A line for people, on standard output."""
-    typer.echo(text)
+    typer.echo(visible(text))
 
 
 def tell_operator(text: str) -> None:
     """A line for the operator alone, on standard error: it may speak of private data and must not be published."""
-    typer.echo(text, err=True)
+    typer.echo(visible(text), err=True)
 
 
 def emit(payload: dict[str, Any]) -> None:
     """One JSON object on standard output."""
-    typer.echo(json.dumps(payload, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(payload, indent=2, ensure_ascii=False, allow_nan=False)
+    if not text.replace("\n", "").isprintable():  # JSON escapes some control characters, and not those beyond ASCII
+        text = json.dumps(payload, indent=2, allow_nan=False)
+    typer.echo(text)
 
 
 @contextmanager

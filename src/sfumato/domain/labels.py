@@ -46,7 +46,8 @@ class Labels(Axis):
                 f"received {len(labels)} of type {', '.join(sorted(k.__name__ for k in kinds)) or 'none'}."
             )
         if len(set(labels)) < len(labels):
-            twice = next(label for i, label in enumerate(labels) if label in labels[:i])
+            seen: set[Label] = set()
+            twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
             raise InvalidInput(f"Axis {self.name!r}: the label {twice!r} occurs twice. Give each label once.")
         if self.other is not None and (type(self.other) not in kinds or self.other not in labels):
             raise InvalidInput(f"Axis {self.name!r}: other={self.other!r} is not one of the labels. Add it to them.")

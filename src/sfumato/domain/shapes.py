@@ -13,7 +13,9 @@ from sfumato.domain.interval import Interval, plain
 from sfumato.domain.labels import Label, Labels, shorten
 from sfumato.domain.product import Domain
 from sfumato.errors import DeclarationWarning, InvalidInput, warn_caller
-from sfumato.exact import finite_float
+from sfumato.exact import finite_float, shown
+
+MOST_AXES = 32  # of a domain in a file; arrays hardly have more
 
 
 class Line(Domain):
@@ -100,8 +102,11 @@ def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
     The kinds of axis are a closed list; anything else is refused.
     """
     try:
-        axes = tuple(_axis(axis) for axis in spec["axes"])
-    except (KeyError, TypeError) as error:
+        listed = spec["axes"]
+        if not isinstance(listed, list) or len(listed) > MOST_AXES:
+            raise TypeError("axes")
+        axes = tuple(_axis(axis) for axis in listed)
+    except (LookupError, TypeError) as error:
         raise InvalidInput("The description of the domain is incomplete or not of this format.") from error
     intervals = [axis for axis in axes if isinstance(axis, Interval)]
     if len(intervals) == len(axes) == 1:
@@ -118,9 +123,11 @@ def _axis(spec: Mapping[str, Any]) -> Axis:
     if spec["kind"] == "interval":
         return Interval(spec["name"], spec["low"], spec["high"], spec["cells"])
     if spec["kind"] == "labels":
+        if not isinstance(spec["labels"], list):
+            raise TypeError("labels")
         return Labels(spec["name"], tuple(spec["labels"]), spec["other"])
     raise InvalidInput(
-        f"The description of the domain has an axis of kind {spec['kind']!r}; known are interval and labels."
+        f"The description of the domain has an axis of kind {shown(spec['kind'])}; known are interval and labels."
     )
 
 

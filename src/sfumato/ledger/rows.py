@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import cast
 
 from sfumato.errors import SfumatoError
+from sfumato.exact import written
 from sfumato.ledger.account import Account, Entry, EntryKind
 from sfumato.ledger.database import Connection
 from sfumato.ledger.kept import require_kept
@@ -16,6 +17,7 @@ from sfumato.ledger.schema import damaged
 from sfumato.policies import Policy, policy_from_spec
 from sfumato.promise.budget import Epsilon, stored
 from sfumato.promise.unit import Unit, unit_of
+from sfumato.reading import plain_data
 
 _ACCOUNT = "SELECT dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened FROM account"
 _ENTRY = "SELECT time, kind, label, release_id, policy, unit, max_per_entity, epsilon, rate, cost FROM entry"
@@ -129,7 +131,7 @@ def policy_of(account: Account) -> Policy | None:
     if account.policy_spec is None:
         return None
     try:
-        spec = json.loads(account.policy_spec)
+        spec = plain_data(account.policy_spec)
         if not isinstance(spec, dict):
             raise ValueError("the description of a policy is a JSON object")
         policy = policy_from_spec(spec)
@@ -196,8 +198,8 @@ def _unit(name: str | None, max_per_entity: int | None) -> Unit | None:
 
 @lru_cache(maxsize=1024)  # the steps of a stream spend the same few amounts over and over
 def read_amount(text: str) -> Epsilon:
-    """An amount as it is kept; raises ValueError or ZeroDivisionError for what is none."""
-    amount = Epsilon(text)
+    """An amount as it is kept; raises ValueError for what is none."""
+    amount = Epsilon(written(text, "the amount"))
     if amount < 0:
         raise ValueError("a negative amount")
     return amount

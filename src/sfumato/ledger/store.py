@@ -162,6 +162,8 @@ class Store:
             raise LedgerError(
                 f"The ledger '{self.path}' could not be used: {error} ({name}). Nothing was drawn. {step}."
             ) from error
+        except UnicodeDecodeError as error:  # SQLite quotes what it found, whatever it is
+            raise damaged(f"'{self.path}': it holds text that is none") from error
         except OSError as error:
             raise LedgerError(
                 f"The ledger '{self.path}' could not be used: {error.strerror or error}. Nothing was "

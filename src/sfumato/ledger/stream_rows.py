@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -17,6 +16,7 @@ from sfumato.policies import Policy, policy_from_spec
 from sfumato.promise.budget import Epsilon, stored
 from sfumato.promise.unit import Unit, unit_of
 from sfumato.promise.window import Clock, Window, WindowKind, time_at
+from sfumato.reading import plain_data
 
 STREAM = (
     "SELECT id, epsilon, window_kind, window_size, fingerprint, unit, max_per_entity, clock FROM stream "
@@ -103,7 +103,7 @@ def policy_of(connection: Connection, row: int, name: str) -> Policy:
     """The policy of a stream, read back through the closed registry of policies."""
     text, fingerprint = connection.execute("SELECT policy, fingerprint FROM stream WHERE id = ?", (row,)).fetchone()
     try:
-        policy = policy_from_spec(json.loads(text))
+        policy = policy_from_spec(plain_data(text))
     except (SfumatoError, ValueError, TypeError, AttributeError) as error:
         raise damaged(f"stream '{name}': its policy cannot be read") from error
     if policy.fingerprint != fingerprint:

@@ -26,6 +26,7 @@ STEPS = 64
 # Knots of the widest level are crowded towards the ends of the line: the first gap is CROWDED/16 narrower than the
 # average, the middle one half as much wider. Near an end ranges are short, and short hats serve them better.
 CROWDED = 6
+MOST_LEVELS = 64
 
 
 class Hats(Operator):
@@ -58,18 +59,31 @@ class Hats(Operator):
                 f"weights={self.weights} must be whole numbers from 1 to {LARGEST_WEIGHT}, one for each of "
                 f"{self.widths} and one for the cells. Nothing was drawn or recorded."
             )
+        if len(self.widths) > MOST_LEVELS:
+            raise InvalidInput(
+                f"widths of {len(self.widths)} levels are more than {MOST_LEVELS}; each takes memory for every cell. "
+                "Nothing was drawn or recorded. Use a few."
+            )
         self.cols = n
         self.total = sum(self.weights)
         self._knots = [_knots(n, b, CROWDED if level == 0 else 0) for level, b in enumerate(self.widths)]
         self.hats = sum(len(knots) - 2 for knots in self._knots)
         self.rows = self.hats + n
-        self._levels, self._own = self._shares()
 
     @property
     def key(self) -> tuple[object, ...]:
         """Its parameters."""
         return ("hats", self.cols, self.widths, self.weights)
 
+    @property
+    def _levels(self) -> list[Level]:
+        return self._shares[0]
+
+    @property
+    def _own(self) -> Integers:
+        return self._shares[1]
+
+    @cached_property
     def _shares(self) -> tuple[list[Level], Integers]:
         """(every level, what the cells keep)."""
         middle = STEPS * np.arange(self.cols, dtype=np.int64) + STEPS // 2

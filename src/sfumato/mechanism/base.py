@@ -40,6 +40,10 @@ class Mechanism(ABC):
     epsilon: Fraction
     options: dict[str, Any] = field(default_factory=dict)
 
+    def require_possible(self) -> None:
+        """Refuse what shows only in the policy's edges. For plans: reading a file must not go over all of them."""
+        return  # most have nothing to refuse
+
     @property
     def model(self) -> NoiseModel | None:
         """The law of the noise in the estimates, where it does not depend on the data."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.exact import positive_fraction, shown, written
 from sfumato.linear import Haar, Identity
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.cells.greedy import LARGEST_SEARCHED, greedy, greedy_variants
@@ -130,9 +131,15 @@ def mechanisms() -> tuple[str, ...]:
 
 def build(name: str, policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """One mechanism by name, or a clear refusal."""
-    if name not in _BUILDERS:
-        raise InvalidInput(f"mechanism={name!r} is not one of {', '.join(map(repr, _BUILDERS))}.")
-    return _BUILDERS[name](policy, epsilon, **options)
+    mechanism = _named(name)(policy, epsilon, **options)
+    mechanism.require_possible()
+    return mechanism
+
+
+def _named(name: Any) -> Builder:
+    if not isinstance(name, str) or name not in _BUILDERS:
+        raise InvalidInput(f"mechanism={shown(name)} is not one of {', '.join(map(repr, _BUILDERS))}.")
+    return _BUILDERS[name]
 
 
 def fresh(name: str, policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
@@ -160,11 +167,30 @@ def _lowest(weights: Any) -> Any:
 
 
 def mechanism_from_spec(spec: dict[str, Any], policy: Policy) -> Mechanism:
-    """The mechanism that `Mechanism.spec()` described."""
+    """The mechanism that `Mechanism.spec()` described. It is not trusted: no sensitivity is computed to read it."""
     try:
-        return build(spec["name"], policy, Fraction(spec["epsilon"]), **spec["options"])
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        epsilon, options = positive_fraction(written(spec["epsilon"], "epsilon"), "epsilon"), dict(spec["options"])
+        if "share" in options and isinstance(options["share"], str):
+            options["share"] = written(options["share"], "share")
+        build = _named(spec["name"])
+        if not _complete(spec["name"], policy, options):
+            raise InvalidInput("options are missing, which every release names")
+        return build(policy, epsilon, **options)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         raise FileFormatError("the description of the mechanism is damaged, or from a newer version.") from error
+
+
+def _complete(name: str, policy: Policy, options: dict[str, Any]) -> bool:
+    """Whether nothing is left to be tuned, which takes longer than reading and was written down when it was done."""
+    needed = {
+        "hierarchy": ({"blocks", "weights"}, {"branching", "root"}),
+        "edge-hierarchy": ({"blocks", "weights"},),
+        "hats": ({"widths", "weights"},),
+        "blocks": ({"blocks", "weights"},),
+        "greedy": ({"boxes"}, {"sets"}),
+        "spanner": ({"side", "share"},) if isinstance(policy.moves, Stencil) else (),
+    }.get(name, ())
+    return not needed or any(keys <= set(options) for keys in needed)
 
 
 def tunings(name: str, policy: Policy, workload: Workload) -> list[dict[str, Any]]:

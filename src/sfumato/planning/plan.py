@@ -19,6 +19,7 @@ from sfumato.mechanism import Mechanism, singular_value_bound
 from sfumato.noise import Source
 from sfumato.policies import Policy
 from sfumato.promise import Guarantee
+from sfumato.reading import visible
 from sfumato.vault import Vault
 from sfumato.workload import Workload
 
@@ -149,7 +150,7 @@ class Plan:
         )
 
     def __str__(self) -> str:
-        return self.describe()
+        return visible(self.describe())
 
     def __repr__(self) -> str:
         return (

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain, Labels, domain_from_spec
 from sfumato.errors import FileFormatError, InvalidInput
-from sfumato.exact import positive_int
+from sfumato.exact import positive_int, written
 from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policies.policy import Policy
 from sfumato.policies.within import built_within, half_box, ordered
@@ -19,14 +19,14 @@ from sfumato.policies.within import built_within, half_box, ordered
 def bounded(domain: Domain) -> Policy:
     """Replace-one (bounded differential privacy): any record may become any other; the number of records is public."""
     words = "one record is replaced by any other record (replace-one); the number of records is public"
-    return Policy(domain=domain, moves=Complete(), absent=None, name="bounded", words=words)
+    return Policy(domain=domain, moves=Complete(), joined=None, name="bounded", words=words)
 
 
 def unbounded(domain: Domain) -> Policy:
     """Add/remove (unbounded differential privacy): any record may be there or not."""
-    absent = np.ones(domain.shape, dtype=bool)
+    absent = np.broadcast_to(np.True_, domain.shape)  # says so once, however many cells there are
     words = "one record is added or removed, wherever it lies (add/remove)"
-    return Policy(domain=domain, moves=NoMoves(), absent=absent, name="unbounded", words=words)
+    return Policy(domain=domain, moves=NoMoves(), joined=absent, name="unbounded", words=words)
 
 
 def threshold(domain: Domain, theta: int) -> Policy:
@@ -39,7 +39,7 @@ def threshold(domain: Domain, theta: int) -> Policy:
     unit = "cell" if theta == 1 else "cells"
     words = f"one record moves by at most {theta} {unit} (counted along the axes); the number of records is public"
     return Policy(
-        domain=domain, moves=Stencil(offsets), absent=None, name="threshold", arguments={"theta": theta}, words=words
+        domain=domain, moves=Stencil(offsets), joined=None, name="threshold", arguments={"theta": theta}, words=words
     )
 
 
@@ -73,7 +73,7 @@ def graph(domain: Domain, edges: Any, *, publish_component_totals: bool = False)
     policy = Policy(
         domain=domain,
         moves=Explicit(inner) if len(inner) else NoMoves(),
-        absent=absent,
+        joined=absent,
         name="graph",
         arguments={
             "edges": inner.tolist() + [[cell, -1] for cell in appear],
@@ -92,7 +92,11 @@ def graph(domain: Domain, edges: Any, *, publish_component_totals: bool = False)
 
 
 def policy_from_spec(spec: dict[str, Any]) -> Policy:
-    """The policy that `Policy.spec()` described. Only the names below are known; nothing is imported."""
+    """The policy that `Policy.spec()` described. Only the names below are known; nothing is imported.
+
+    The description is not trusted. What reading it costs follows from its length, and from the number of its cells
+    where moves are told apart; cells near a source, distances and sensitivities are found when they are asked for.
+    """
     try:
         arguments = {k: v for k, v in spec.items() if k not in ("name", "domain")}
         domain = domain_from_spec(spec["domain"])
@@ -102,11 +106,10 @@ def policy_from_spec(spec: dict[str, Any]) -> Policy:
         if name == "threshold":
             return threshold(domain, **arguments)
         if name == "within":
-            return built_within(domain, **arguments)
+            return built_within(domain, written(arguments.pop("delta"), "delta"), **arguments)
         if name == "graph":
-            edges = np.asarray(arguments.pop("edges"), dtype=np.int64).reshape(-1, 2)
-            return graph(domain, edges, **arguments)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return graph(domain, np.asarray(arguments.pop("edges")), **arguments)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         raise FileFormatError("the description of the policy is damaged.") from error
     raise FileFormatError(f"the policy {name!r} is not known to this version of sfumato.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ class Policy:
 
     domain: Domain
     moves: Moves
-    absent: NDArray[np.bool_] | None
+    joined: NDArray[np.bool_] | Callable[[], NDArray[np.bool_]] | None
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
     words: str = ""
@@ -65,18 +66,26 @@ class Policy:
         return self.words
 
     @cached_property
+    def absent(self) -> NDArray[np.bool_] | None:
+        """The cells that are joined to ⊥, as a mask; None where none is.
+
+        Where they follow from sources they are found when they are first asked for, and not to read a file.
+        """
+        return self.joined() if callable(self.joined) else self.joined
+
+    @property
     def total_is_public(self) -> bool:
         """Whether no record can appear or vanish, so that the number of records is not hidden at all."""
-        return self.absent is None
+        return self.joined is None
 
     @property
     def allows_dropping(self) -> bool:
         """Whether points outside the bounds may be dropped: only where leaving the domain is a change that the policy
         hides.
         """
-        if self.absent is None:
-            return False
-        return bool(self.absent.all()) or self.arguments.get("sources") == "boundary"
+        if self.arguments.get("sources") == "boundary":
+            return True
+        return self.absent is not None and bool(self.absent.all())
 
     @property
     def structured(self) -> bool:
@@ -100,7 +109,7 @@ class Policy:
     def components(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """(label of every cell, whether the total of that component is public): what no path can hide."""
         if isinstance(self.moves, (Complete, Stencil)):
-            return np.zeros(self.domain.size, dtype=np.int64), np.array([self.absent is None])
+            return np.zeros(self.domain.size, dtype=np.int64), np.array([self.total_is_public])
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import connected_components  # slow to import, and only explicit graphs need it
 

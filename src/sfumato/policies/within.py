@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ MARGIN = 1e-9
 
 # Moves are told apart by their offset in cells; beyond this many nobody gains from it.
 LARGEST_STENCIL = 10_000_000
+# Numbers in their table: in more than three dimensions it is these that fill the memory.
+LARGEST_ENTRIES = 3 * LARGEST_STENCIL
 
 _NORMS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "euclidean": lambda gaps: np.sqrt((gaps**2).sum(axis=-1)),
@@ -81,22 +84,22 @@ def built_within(domain: Domain, delta: Number, *, sources: Any = None, metric: 
     size = length(exact, metric)
     where = "great-circle, inside the bounds" if metric == "great-circle" else metric
     words = f"one record moves by less than {size} ({where})"
-    absent = None
+    joined: Callable[[], NDArray[np.bool_]] | None = None
     if sources is None:
         words += "; the number of records is public"
     elif isinstance(sources, str):
         if sources != "boundary":
             raise InvalidInput(f"sources={sources!r} must be {ALLOWED}.")
-        absent = boundary(domain, limit, metric)
+        joined = partial(boundary, domain, limit, metric)
         arguments["sources"] = "boundary"
         words += f", or appears or vanishes within {size} of the boundary"
     else:
         places = Sources.of(domain, sources)
-        absent = places.near(domain, limit, metric)
+        joined = partial(places.near, domain, limit, metric)
         arguments["sources"] = places.spec()
         words += f", or appears or vanishes within {size} of {places.words()}"
     stencil = Stencil(_offsets(domain, limit, metric))
-    return Policy(domain=domain, moves=stencil, absent=absent, name="within", arguments=arguments, words=words)
+    return Policy(domain=domain, moves=stencil, joined=joined, name="within", arguments=arguments, words=words)
 
 
 def steps_within(policy: Policy, multiple: int) -> int | None:
@@ -132,14 +135,17 @@ def length(distance: Fraction, metric: str) -> str:
 def half_box(reach: list[int]) -> NDArray[np.int64]:
     """All offsets of a box whose first non-zero entry is positive."""
     count = math.prod(2 * r + 1 for r in reach)
-    if count > LARGEST_STENCIL:
+    if count > LARGEST_STENCIL or count * len(reach) > LARGEST_ENTRIES:
         raise TooLarge(
             f"this policy has moves of {count:,} kinds, more than can be told apart one by one (at most "
             f"{LARGEST_STENCIL:,}). Use a smaller reach, fewer cells, or sf.bounded(domain)."
         )
-    axes = np.meshgrid(*[np.arange(-r, r + 1) for r in reach], indexing="ij")
-    offsets = np.stack([a.ravel() for a in axes], axis=-1).astype(np.int64)
-    return offsets[len(offsets) // 2 + 1 :]
+    half = np.empty((count // 2, len(reach)), dtype=np.int64)
+    place = np.arange(count // 2 + 1, count)  # in C order those come last, after all zeros
+    for axis in range(len(reach) - 1, -1, -1):
+        place, half[:, axis] = np.divmod(place, 2 * reach[axis] + 1)
+        half[:, axis] -= reach[axis]
+    return half
 
 
 def ordered(domain: Domain, name: str) -> None:

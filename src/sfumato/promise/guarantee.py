@@ -22,18 +22,21 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import FileFormatError, InvalidInput, SfumatoError
-from sfumato.exact import fraction, positive_fraction, positive_int, text
+from sfumato.exact import fraction, positive_fraction, positive_int, text, written
 from sfumato.policies import Policy, policy_from_spec
 from sfumato.promise import words
 from sfumato.promise.budget import Epsilon, stored
 from sfumato.promise.unit import UnitName, unit_of
 from sfumato.promise.window import Window
+from sfumato.reading import visible
 
 SAMPLER_SLACK = Fraction(1, 2**100)
 
 _KEYS = frozenset({"policy", "epsilon", "unit", "max_per_entity", "window", "slack", "private"})
 _STREAM_KEYS = _KEYS | {"window_epsilon"}
 _FACTOR = "replacement"  # written only where there is one: all other guarantees are written as they always were
+_SEARCHED = 4096  # cells of a domain whose diameter is computed when a file is read
+_EXACT = frozenset({"epsilon", "window_epsilon", "slack"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +111,10 @@ class Guarantee:
 
     def describe(self) -> str:
         """The promise and its limits, in plain words."""
-        return words.describe(self)
+        return visible(words.describe(self))
 
     def __str__(self) -> str:
-        return words.one_line(self)
+        return visible(words.one_line(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a release file; `from_dict` reads it back. Only a release of a stream has `window_epsilon`."""
@@ -140,12 +143,16 @@ class Guarantee:
             raise _unreadable("it does not have exactly the fields " + ", ".join(sorted(keys)) + ".")
         if not isinstance(data["policy"], dict):
             raise _unreadable("its policy is no description.")
-        if not all(isinstance(data[key], str) for key in keys & {"epsilon", "window_epsilon", "slack"}):
+        if not all(isinstance(data[key], str) for key in keys & _EXACT):
             raise _unreadable("every epsilon and slack must be fractions written as text.")
         try:
+            for key in keys & _EXACT:
+                written(data[key], key)
             window = None if data["window"] is None else Window.from_dict(data["window"])
             made = cls(**{**data, "policy": policy_from_spec(data["policy"]), "window": window})
-            if _FACTOR in data and not max(made.policy.diameter, 2) <= made.replacement:
+            # Of a large domain the diameter is a search, and a stranger's file may not ask for one.
+            small = made.policy.domain.size <= _SEARCHED
+            if _FACTOR in data and made.replacement < (max(made.policy.diameter, 2) if small else 2):
                 raise _unreadable("its factor is smaller than the steps that another record may be away.")
             return made
         except SfumatoError as error:

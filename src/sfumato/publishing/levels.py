@@ -215,7 +215,7 @@ class _Kept:
     def of(cls, state: State) -> _Kept:
         """From the description that was sealed with the noise."""
         about = json.loads(state.about)
-        guarantee, mechanism = honest("the vault", about, None)
+        guarantee, mechanism = honest("the vault", about)
         if not isinstance(mechanism, AdditiveMechanism):
             raise VaultError(f"the state of release '{state.release_id}' in the vault is of no mechanism with noise.")
         return cls(guarantee=guarantee, mechanism=mechanism, workload=about["workload"], total=about["total"])

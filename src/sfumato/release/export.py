@@ -22,6 +22,9 @@ from sfumato.release.release import Release
 # About 250 bytes a rectangle: beyond this no map tool opens the file.
 LARGEST_GEOJSON = 1_000_000
 
+# What a formula begins with, also in the wide forms that spreadsheets take for the same, and what is skipped before it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
 
 def to_parquet(release: Release, path: str | Path, *, points: bool = False) -> Path:
     """One row a cell: bounds or label along every axis, `count`, `stderr`; the guarantee in words in the metadata.
@@ -37,13 +40,29 @@ def to_parquet(release: Release, path: str | Path, *, points: bool = False) -> P
 
 
 def to_csv(release: Release, path: str | Path) -> Path:
-    """The same table as text, with a header line."""
+    """The same table as text, with a header line.
+
+    Spreadsheets run a cell that begins with =, +, - or @ as a formula. A label or a name of an axis that does so, or
+    begins with a tab or an end of line, gets an apostrophe before it, by which they take it for text. Numbers stay
+    numbers, negative ones too.
+    """
+    import pyarrow as pa
     import pyarrow.csv as csv
 
     table = table_of(release)
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            words = [_harmless(word) for word in table.column(place).to_pylist()]
+            table = table.set_column(place, field.name, pa.array(words, pa.string()))
+    table = table.rename_columns([_harmless(name) for name in table.column_names])
     with replacing(path) as file:
         csv.write_csv(table, file)
     return Path(path)
+
+
+def _harmless(text: str) -> str:
+    """A word that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def to_geojson(release: Release, path: str | Path) -> Path:

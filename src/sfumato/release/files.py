@@ -9,6 +9,10 @@ A file is not trusted. Policies and mechanisms are built from closed lists by th
 imported or unpickled, every field is checked, and a digest over description and counts finds damage. The digest is no
 signature: who can write the file can write a digest. What cannot be had by writing is a promise better than the
 noise: a file whose mechanism spends more than its guarantee says is refused.
+
+What reading costs follows from the size of the file and the number of cells whose estimates are in it. The footer and
+the pages' headers are looked at first (`sfumato.release.footer`), the description says how many cells there are, and
+only where the two agree the table is read and the policy is built.
 """
 
 from __future__ import annotations
@@ -17,7 +21,6 @@ import hashlib
 import io
 import json
 import math
-import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,9 +31,12 @@ from numpy.typing import NDArray
 from sfumato._version import __version__
 from sfumato.domain import domain_from_spec
 from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.exact import text, written
 from sfumato.files import replacing
 from sfumato.mechanism import AdditiveMechanism, Mechanism, mechanism_from_spec
 from sfumato.promise import Guarantee
+from sfumato.reading import plain_data
+from sfumato.release.footer import read_footer
 from sfumato.release.release import Release
 
 # Format 2 has noisy integers; a release without them is still written as format 1.
@@ -39,8 +45,10 @@ FORMAT_VERSION = 2
 _KEY = b"sfumato"
 _FIELDS = frozenset({"format", "id", "guarantee", "mechanism", "workload", "created", "software", "digest"})
 _DIMENSIONS = 2  # of noisy integers: whole parts, and the noise's own fractions
-# Exact numbers as they are written: whole or p/q. Anything else ("1e999999999") could ask for gigabytes of digits.
-_EXACT = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?")
+# Any file may hold so many rows: what packs well is not for that a forgery, and as many cells are possible. Beyond it
+# noise leaves its bytes behind, and a file has at least one byte for every so many rows.
+MOST_ROWS = 1 << 24
+ROWS_A_BYTE = 64
 # What constructors raise when they are given nonsense of the right outward form.
 _NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -112,16 +120,19 @@ def from_bytes(content: bytes, path: str | Path) -> Release:
     description, counts, measured = _opened(Path(path), content)
     if description["digest"] != _digest({k: v for k, v in description.items() if k != "digest"}, counts, measured):
         raise _unreadable(path, "its contents do not match their digest: it is damaged, or was edited.")
-    guarantee, mechanism = honest(path, description, len(counts))
-    return Release(
-        id=description["id"],
-        counts=counts.reshape(guarantee.policy.domain.shape),
-        guarantee=guarantee,
-        mechanism=mechanism,
-        workload=description["workload"],
-        created=description["created"],
-        measured=measured,
-    )
+    guarantee, mechanism = honest(path, description)
+    try:
+        return Release(
+            id=description["id"],
+            counts=counts.reshape(guarantee.policy.domain.shape),
+            guarantee=guarantee,
+            mechanism=mechanism,
+            workload=description["workload"],
+            created=description["created"],
+            measured=measured,
+        )
+    except _NONSENSE as error:
+        raise _unreadable(path, "its table does not fit its description.") from error
 
 
 def described_release(
@@ -133,7 +144,7 @@ def described_release(
         raise FileFormatError("the description of the release is damaged.")
     if not all(isinstance(description[name], str) for name in ("workload", "created")):
         raise FileFormatError("the description of the release is damaged.")
-    guarantee, mechanism = honest("patch", description, None)
+    guarantee, mechanism = honest("patch", description)
     if not isinstance(mechanism, AdditiveMechanism):
         raise FileFormatError("the description of the release is damaged: its mechanism has no noise to lower.")
     try:
@@ -151,14 +162,17 @@ def described_release(
     )
 
 
-def honest(path: str | Path, description: dict[str, Any], size: int | None) -> tuple[Guarantee, Mechanism]:
-    """Guarantee and mechanism, refused where the noise does not keep the promise."""
-    guarantee, mechanism = _rebuilt(path, description, size)
-    share = (guarantee.max_per_entity or 1) if guarantee.unit == "person" else guarantee.replacement
-    spent = mechanism.privacy_loss * share
-    if spent > guarantee.epsilon:
+def honest(path: str | Path, description: dict[str, Any]) -> tuple[Guarantee, Mechanism]:
+    """Guarantee and mechanism, refused where the noise does not keep the promise.
+
+    A mechanism spends its epsilon at the most, and where that keeps the promise nothing more need be computed.
+    """
+    guarantee, mechanism = _rebuilt(path, description)
+    changes = (guarantee.max_per_entity or 1) if guarantee.unit == "person" else guarantee.replacement
+    if mechanism.epsilon * changes > guarantee.epsilon:
+        spent = mechanism.epsilon * changes
         raise _unreadable(
-            path, f"it claims epsilon={guarantee.epsilon}, but its mechanism spends {float(spent):g}: it was edited."
+            path, f"it claims epsilon={guarantee.epsilon}, but its mechanism spends {text(spent)}: it was edited."
         )
     return guarantee, mechanism
 
@@ -177,21 +191,29 @@ def _opened(path: Path, content: bytes) -> tuple[dict[str, Any], NDArray[np.floa
     import pyarrow.parquet as pq
 
     try:
+        footer = read_footer(content)
+        if footer.rows > max(MOST_ROWS, ROWS_A_BYTE * len(content)):
+            raise _unreadable(path, f"it claims {footer.rows:,} rows, more than {len(content):,} bytes can hold.")
+        if len(footer.columns) > 2:
+            raise _unreadable(path, "its table must have one column, count, or two, count and measured.")
         file = pq.ParquetFile(pa.BufferReader(content))
-        written = (file.metadata.metadata or {}).get(_KEY)
-        if written is None:
+        found = (file.metadata.metadata or {}).get(_KEY)
+        if found is None:
             raise _unreadable(path, "it is a Parquet file without an entry 'sfumato', not a release.")
-        description = _description(path, written)
+        description = _description(path, found)
         schema, shape = file.schema_arrow, description.get("measured")
         if shape is None:
             if schema.names != ["count"] or schema.field("count").type != pa.float64():
                 raise _unreadable(path, "its table must have one column, count, of 64-bit floating point numbers.")
         elif schema.names != ["count", "measured"] or schema.types != [pa.float64(), pa.int64()]:
             raise _unreadable(path, "its table must have the columns count (floating point) and measured (integers).")
+        cells = _cells(path, description)
+        rows = cells if shape is None else max(cells, math.prod(shape))
+        if footer.rows != rows:
+            raise _unreadable(path, f"its table has {footer.rows:,} rows for {rows:,} cells.")
         table = file.read(use_threads=False)
         column, measured = table.column("count").combine_chunks(), None
         if shape is not None:
-            cells = domain_from_spec(description["guarantee"]["policy"]["domain"]).size
             column = _unpadded(path, column, cells)
             measured = _unpadded(path, table.column("measured").combine_chunks(), math.prod(shape))
     except (pa.ArrowException, OSError, *_NONSENSE) as error:
@@ -218,10 +240,10 @@ def _unpadded(path: Path, column: Any, size: int) -> Any:
     return column.slice(0, size)
 
 
-def _description(path: Path, written: bytes) -> dict[str, Any]:
+def _description(path: Path, found: bytes) -> dict[str, Any]:
     try:
-        description = json.loads(written.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        description = plain_data(found)
+    except ValueError as error:
         raise _unreadable(path, "its description is not JSON.") from error
     version = description.get("format") if isinstance(description, dict) else None
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
@@ -249,19 +271,27 @@ def _description(path: Path, written: bytes) -> dict[str, Any]:
     return dict(description)
 
 
-def _rebuilt(path: str | Path, description: dict[str, Any], size: int | None) -> tuple[Guarantee, Mechanism]:
-    """Guarantee and mechanism from their descriptions; the domain first, before anything of its size is made."""
+def _cells(path: str | Path, description: dict[str, Any]) -> int:
+    """How many cells the domain has, before anything of that size is made."""
     try:
-        promise, built = description["guarantee"], description["mechanism"]
-        cells = domain_from_spec(promise["policy"]["domain"]).size
-        exact = [promise["epsilon"], promise["slack"], promise["policy"].get("delta", "1"), built["epsilon"]]
-        exact_as_written = all(_EXACT.fullmatch(number) for number in exact)
+        return domain_from_spec(description["guarantee"]["policy"]["domain"]).size
     except _NONSENSE as error:
         raise _unreadable(path, "its guarantee or mechanism is incomplete.") from error
-    if size is not None and cells != size:
-        raise _unreadable(path, f"its table has {size:,} rows for {cells:,} cells.")
-    if not exact_as_written:
-        raise _unreadable(path, "its exact numbers must be written p or p/q.")
+
+
+def _rebuilt(path: str | Path, description: dict[str, Any]) -> tuple[Guarantee, Mechanism]:
+    """Guarantee and mechanism from their descriptions; exact numbers first."""
+    try:
+        promise, built = description["guarantee"], description["mechanism"]
+        exact = {"epsilon": promise["epsilon"], "slack": promise["slack"], "the mechanism's epsilon": built["epsilon"]}
+        exact |= {"delta": promise["policy"]["delta"]} if "delta" in promise["policy"] else {}
+    except _NONSENSE as error:
+        raise _unreadable(path, "its guarantee or mechanism is incomplete.") from error
+    try:
+        for name, number in exact.items():
+            written(number, name)
+    except InvalidInput as error:
+        raise _unreadable(path, "its exact numbers must be written p or p/q.") from error
     if set(built) != {"name", "epsilon", "options"}:
         raise _unreadable(path, "its mechanism must have exactly the fields name, epsilon and options.")
     try:
@@ -289,10 +319,6 @@ def _digest(description: dict[str, Any], counts: NDArray[np.float64], measured: 
 
 def _canonical(description: dict[str, Any]) -> bytes:
     return json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
-
-
-def _refuse_constant(name: str) -> None:
-    raise InvalidInput(f"{name} is not a number that JSON knows.")
 
 
 def _unreadable(path: str | Path, why: str) -> FileFormatError:

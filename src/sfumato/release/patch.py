@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.files import replacing
+from sfumato.reading import plain_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from sfumato.release.release import Release
 
 _FIELDS = {"id", "before", "after", "description", "changes"}
+_DESCRIBED = {"guarantee", "mechanism", "workload", "created"}
+# A change of independent noise has some three bits to say: its 16 bytes never pack into less than a 64th of that.
+_PACKED = 64
+_LARGEST_STEP = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,20 +74,38 @@ class Patch:
         """The patch that `to_bytes` wrote. Nothing in it is trusted."""
         try:
             end = 8 + int.from_bytes(content[:8], "little")
-            about = json.loads(content[8:end].decode("ascii"))
-            if not isinstance(about, dict) or set(about) != _FIELDS or not isinstance(about["changes"], int):
-                raise ValueError("fields")
-            size = 8 * about["changes"]
-            inflate = zlib.decompressobj()
-            body = inflate.decompress(content[end:], max_length=2 * size + 1)
-            if len(body) != 2 * size or not inflate.eof:
+            if end > len(content):
                 raise ValueError("length")
-            places = np.cumsum(np.frombuffer(body[:size], dtype="<i8")).astype(np.int64)
-            differences = np.frombuffer(body[size:], dtype="<i8").astype(np.int64)
-            del about["changes"]
+            about = plain_data(content[8:end])
+            if not isinstance(about, dict) or set(about) != _FIELDS:
+                raise ValueError("fields")
+            changes, described = about.pop("changes"), about["description"]
+            if type(changes) is not int or not 0 <= 16 * changes <= _PACKED * len(content) + 1024:
+                raise ValueError("changes")
+            if not all(isinstance(about[name], str) for name in ("id", "before", "after")):
+                raise ValueError("names")
+            if set(described) != _DESCRIBED or not isinstance(described["guarantee"]["epsilon"], str):
+                raise ValueError("description")
+            places, differences = _unpacked(content[end:], changes)
             return cls(**about, places=places, differences=differences)
-        except (ValueError, TypeError, KeyError, OverflowError, MemoryError, RecursionError, zlib.error) as error:
+        except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError, zlib.error) as error:
             raise FileFormatError("the patch is damaged, cut off, or no patch at all.") from error
+
+
+def _unpacked(packed: bytes, changes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(places, differences): rising places from zero on, and no difference of nothing."""
+    inflate = zlib.decompressobj()
+    body = inflate.decompress(packed, max_length=16 * changes + 1)
+    if len(body) != 16 * changes or not inflate.eof:
+        raise ValueError("length")
+    steps = np.frombuffer(body, dtype="<i8", count=changes)
+    differences = np.frombuffer(body, dtype="<i8", offset=8 * changes).astype(np.int64)
+    if (steps[1:] < 1).any() or (steps[:1] < 0).any() or (steps > _LARGEST_STEP).any() or not differences.all():
+        raise ValueError("steps")
+    places = np.cumsum(steps, dtype=np.int64)
+    if (places < 0).any():
+        raise ValueError("places beyond what is counted")
+    return places, differences
 
 
 def patch_between(before: Release, after: Release) -> Patch:
@@ -116,6 +139,8 @@ def patched(before: Release, patch: Patch) -> Release:
         raise InvalidInput(f"patch={type(patch).__name__} is not a patch. Make one with release.patch_from(previous).")
     if (before.id, _name(before)) != (patch.id, patch.before):
         raise InvalidInput("this patch belongs to another release, or to another level of it. Nothing was changed.")
+    if _lasting(patch.description) != _lasting(_description(before)):
+        raise FileFormatError("the patch is damaged: it speaks of another policy or mechanism than its release.")
     inside = len(patch.places) == 0 or (patch.places[0] >= 0 and patch.places[-1] < old.size)
     if not inside or (np.diff(patch.places) <= 0).any():
         raise FileFormatError("the patch is damaged: it names places that are not there.")
@@ -141,6 +166,15 @@ def _description(release: Release) -> dict[str, Any]:
         "workload": release.workload,
         "created": release.created,
     }
+
+
+def _lasting(description: dict[str, Any]) -> str | None:
+    """What no refinement changes, as text; None where the description is none."""
+    try:
+        built = description["mechanism"]
+        return json.dumps([description["guarantee"]["policy"], built["name"], built["options"]], sort_keys=True)
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return None
 
 
 def _name(release: Release) -> str:

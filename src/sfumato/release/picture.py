@@ -16,11 +16,14 @@ from sfumato.domain import Axis, Interval, Labels
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.files import replacing
 from sfumato.mechanism.points.sorted import SortedMechanism
+from sfumato.reading import visible
 from sfumato.release.points import distribution_knots, groups
 from sfumato.release.release import Release
 
 _FORMATS = (".png", ".svg", ".pdf")
 _INK, _SOFT, _ACCENT, _ALARM = "#22252b", "#6b7078", "#5b2a86", "#c1121f"
+# Names are shown as they are: what stands between two $ is no formula, and % and _ mean themselves.
+_LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}
 _PER_CELL = "estimated records per cell"
 _UNKNOWN = "the error of these estimates depends on the data and is not stated"
 # Beyond this many bars nobody reads their names.
@@ -118,8 +121,8 @@ def _draw_cloud(ax: Any, release: Release) -> str:
     dot = float(np.clip(40_000 / max(len(middles), 1), 1.0, 60.0))
     ax.scatter(*middles.T, s=dot, color=_ACCENT, alpha=0.55, linewidths=0)
     ax.set(xlim=(x.low, x.high), ylim=(y.low, y.high), aspect="equal" if _equal_units(release) else "auto")
-    ax.set_xlabel(x.name, size=9, color=_INK)
-    ax.set_ylabel(y.name, size=9, color=_INK)
+    ax.set_xlabel(visible(x.name), size=9, color=_INK, **_LITERAL)
+    ax.set_ylabel(visible(y.name), size=9, color=_INK, **_LITERAL)
     _quiet(ax)
     return f"every dot stands for about {_number(float(np.mean(sizes)) if len(sizes) else 0.0)} records; {_UNKNOWN}"
 
@@ -147,13 +150,13 @@ def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, t
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, colors=_SOFT, length=2)
     bar.set_label(label, size=9, color=_INK)
-    ax.set_xlabel(x.name, size=9, color=_INK)
-    ax.set_ylabel(y.name, size=9, color=_INK)
+    ax.set_xlabel(visible(x.name), size=9, color=_INK, **_LITERAL)
+    ax.set_ylabel(visible(y.name), size=9, color=_INK, **_LITERAL)
     _quiet(ax)
     for axis, place in ((x, ax.xaxis), (y, ax.yaxis)):
         if isinstance(axis, Labels):
             shown = range(0, axis.cells, max(1, axis.cells // 12))
-            place.set_ticks(list(shown), labels=[str(axis.labels[i]) for i in shown])
+            place.set_ticks(list(shown), labels=[visible(str(axis.labels[i])) for i in shown], **_LITERAL)
 
 
 def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
@@ -170,7 +173,7 @@ def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
         ax.fill_between(axis.edges, *ends, step="post", **band)
     ax.stairs(release.counts, axis.edges, color=_ACCENT, linewidth=1.3, baseline=None, label="estimate")
     ax.set_xlim(axis.low, axis.high)
-    ax.set_xlabel(axis.name, size=9, color=_INK)
+    ax.set_xlabel(visible(axis.name), size=9, color=_INK, **_LITERAL)
     ax.set_ylabel(_PER_CELL, size=9, color=_INK)
     ax.legend(loc="best", fontsize=8, frameon=False, labelcolor=_INK)
     return _UNKNOWN if _no_errors(answer.low) else ""
@@ -186,7 +189,7 @@ def _draw_groups(ax: Any, release: Release) -> str:
     below = np.interp(np.interp(edges, axis.edges, np.arange(len(axis.edges))), places, records)
     ax.stairs(np.diff(below) / np.diff(edges), edges, color=_ACCENT, fill=True, alpha=0.75)
     ax.set_xlim(axis.low, axis.high)
-    ax.set_xlabel(axis.name, size=9, color=_INK)
+    ax.set_xlabel(visible(axis.name), size=9, color=_INK, **_LITERAL)
     ax.set_ylabel("estimated records per unit", size=9, color=_INK)
     return f"bars of about equal weight; {_UNKNOWN}"
 
@@ -207,7 +210,7 @@ def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -
         whisker = np.stack([release.counts - answer.low, answer.high - release.counts])
         ax.errorbar(release.counts, at, xerr=whisker, fmt="none", ecolor=_INK, elinewidth=1.1, capsize=2.5)
     ax.axvline(0, color=_SOFT, linewidth=0.6)
-    ax.set_yticks(at, labels=[str(label) for label in axis.labels])
+    ax.set_yticks(at, labels=[visible(str(label)) for label in axis.labels], **_LITERAL)
     ax.set_ylim(-0.7, axis.cells - 0.3)
     ax.set_xlabel("estimated records", size=9, color=_INK)
     return f"bars: estimates; whiskers: {_interval(confidence)}s" if known else _UNKNOWN
@@ -217,9 +220,10 @@ def _frame(figure: Any, release: Release, title: str | None, note: str) -> None:
     """The title above, the guarantee below; what is not private says so before anything else."""
     width = int(figure.get_figwidth() * 17)
     lines = textwrap.wrap(str(release.guarantee), width)
-    figure.supxlabel("\n".join([note, *lines] if note else lines), x=0.015, ha="left", size=7.5, color=_SOFT)
+    words = "\n".join([note, *lines] if note else lines)
+    figure.supxlabel(words, x=0.015, ha="left", size=7.5, color=_SOFT, **_LITERAL)
     if title:
-        figure.axes[0].set_title(title, loc="left", size=12, weight="bold", color=_INK, pad=10)
+        figure.axes[0].set_title(visible(title), loc="left", size=12, weight="bold", color=_INK, pad=10, **_LITERAL)
     if not release.private:
         figure.suptitle(
             "NOT PRIVATE: seeded randomness, do not publish", x=0.015, ha="left", size=14, weight="bold", color=_ALARM

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
-from sfumato.exact import positive_fraction
+from sfumato.exact import positive_fraction, written
 from sfumato.noise.expansion import bits
 from sfumato.noise.gradual import Refinable
 from sfumato.promise.budget import Epsilon, stored
+from sfumato.reading import plain_data
 
 Level = tuple[int, Epsilon]
 
@@ -121,14 +122,18 @@ def encode(state: State, levels: tuple[Level, ...], payload: bytes = b"") -> Ite
 
 
 def decode(content: bytes) -> tuple[State, tuple[Level, ...], bytes]:
-    """What `encode` wrote. Raises ValueError, KeyError or TypeError when it is anything else."""
+    """What `encode` wrote. Raises ValueError, LookupError or TypeError when it is anything else."""
     view = memoryview(content)
     start = 8 + int.from_bytes(view[:8], "little")
-    about: dict[str, Any] = json.loads(bytes(view[8:start]))
+    about: dict[str, Any] = plain_data(bytes(view[8:start]))
 
     def take(shape: list[int], width: int) -> NDArray[np.int64]:
         nonlocal start
+        if width not in (1, 2, 4, 8) or not all(type(side) is int and 0 <= side <= len(view) for side in shape):
+            raise ValueError("the sizes of the arrays are no sizes")
         end = start + math.prod(shape) * width
+        if end > len(view):
+            raise ValueError("the arrays are longer than the content")
         values = _unpacked(view[start:end], width).reshape(shape)
         start = end
         return values
@@ -136,11 +141,11 @@ def decode(content: bytes) -> tuple[State, tuple[Level, ...], bytes]:
     blocks = []
     for block in about["blocks"]:
         plus, minus = (take(block["shape"], block["bytes"]) for _ in range(2))
-        blocks.append(Refinable(plus=plus, minus=minus, rate=Fraction(block["rate"]), private=True))
+        blocks.append(Refinable(plus=plus, minus=minus, rate=written(block["rate"], "rate"), private=True))
     state = State(
         release_id=about["release_id"],
         level=about["level"],
-        epsilon=Fraction(about["epsilon"]),
+        epsilon=written(about["epsilon"], "epsilon"),
         blocks=tuple(blocks),
         measured=take(about["measured"], 8),
         token=about["token"],
@@ -151,7 +156,7 @@ def decode(content: bytes) -> tuple[State, tuple[Level, ...], bytes]:
     payload = bytes(view[start:])
     if len(payload) != about["payload"]:
         raise ValueError("the content has another length than it says")
-    return state, tuple((number, Epsilon(epsilon)) for number, epsilon in about["levels"]), payload
+    return state, tuple((number, Epsilon(written(epsilon, "epsilon"))) for number, epsilon in about["levels"]), payload
 
 
 def _finer(block: Refinable, older: Refinable) -> bool:

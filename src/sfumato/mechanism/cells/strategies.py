@@ -72,7 +72,9 @@ def blocked(
 
     With `product` all axes are one strategy, in which their weights multiply.
     """
-    if product:
+    if options.get("blocks") is not None and options.get("weights") is not None:
+        tuned: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())] * len(shape)  # nothing is left to tune
+    elif product:
         tuned = best_hierarchies(shape, AxisQueries.RANGES, total_known)
     else:
         tuned = [best_hierarchy(n, AxisQueries.RANGES, total_known, COARSE if coarse else RESOLUTION) for n in shape]
@@ -107,9 +109,12 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
             "kilobyte a cell. Nothing was drawn or recorded. Use mechanism='hierarchy'."
         )
     known = policy.total_is_public and len(shape) == 1
-    free = [best_hats(n, known) for n in shape]
-    largest = largest_along(sum(len(b) > 0 for b, _ in free))
-    tuned = [best_hats(n, known, largest) for n in shape]
+    if options.get("widths") is not None and options.get("weights") is not None:
+        tuned: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())] * len(shape)  # nothing is left to tune
+    else:
+        free = [best_hats(n, known) for n in shape]
+        largest = largest_along(sum(len(b) > 0 for b, _ in free))
+        tuned = [best_hats(n, known, largest) for n in shape]
     usual = min([WEIGHT, *(max(w) for b, w in tuned if b)])
     widths = _each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
     weights = _each_axis(
@@ -165,7 +170,8 @@ def blocks(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     n, moves = policy.domain.size, policy.moves
     if not isinstance(moves, Stencil):
         raise InvalidInput("mechanism='blocks' is for moves on a line; under this policy use mechanism='hierarchy'.")
-    tuned = best_prefix_blocks(max(int(moves.reach[0]), 1))
+    told = options.get("blocks") is not None and options.get("weights") is not None
+    tuned = ((), ()) if told else best_prefix_blocks(max(int(moves.reach[0]), 1))
     (lengths,) = _each_axis(options.pop("blocks", None), [tuned[0]], "blocks")
     equal = (1,) * len(lengths)
     (weights,) = _each_axis(options.pop("weights", None), [tuned[1] if lengths == tuned[0] else equal], "weights")

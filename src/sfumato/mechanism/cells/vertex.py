@@ -43,11 +43,18 @@ class VertexMechanism(LinearMechanism):
 
     def __post_init__(self) -> None:
         require_connected(self.policy, self.name)
+        if self.policy.total_is_public and not self.policy.moves_exist:
+            raise self._idle()
+
+    def require_possible(self) -> None:
+        """Refuse a strategy that no change moves."""
         if self.sensitivity == 0:
-            raise InvalidInput(
-                f"mechanism={self.name!r}: under this policy no change of a record moves any value; "
-                "use mechanism='edges'."
-            )
+            raise self._idle()
+
+    def _idle(self) -> InvalidInput:
+        return InvalidInput(
+            f"mechanism={self.name!r}: under this policy no change of a record moves any value; use mechanism='edges'."
+        )
 
     @cached_property
     def strategy(self) -> Operator:

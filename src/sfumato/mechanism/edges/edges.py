@@ -70,6 +70,10 @@ class EdgeMechanism(LinearMechanism):
         """The largest column norm of B along one axis."""
         return math.prod(int(strategy.column_norms().max()) for _, strategy in self._others(axis))
 
+    def _rate(self, axis: int) -> Fraction:
+        """The rate of the noise on the edges along an axis."""
+        return self.epsilon / (self._longest * self._weight(axis))
+
     @cached_property
     def model(self) -> NoiseModel:
         """One block for every axis, and one for the cells joined to ⊥."""
@@ -78,9 +82,7 @@ class EdgeMechanism(LinearMechanism):
         for axis in self._axes:
             factors: list[Operator] = [PseudoInverse(strategy) for strategy in self.across]
             factors[axis] = Difference(shape[axis])
-            blocks.append(
-                Block(Kronecker(factors), DiscreteLaplace(self.epsilon / (self._longest * self._weight(axis))))
-            )
+            blocks.append(Block(Kronecker(factors), DiscreteLaplace(self._rate(axis))))
         if self.policy.absent is not None:
             blocks.append(Block(Selection(self.policy.absent), DiscreteLaplace(self.epsilon)))
         return NoiseModel(shape, tuple(blocks))
@@ -114,7 +116,9 @@ class EdgeMechanism(LinearMechanism):
         which it lies once in e²⁵⁶ draws); sums of independent noise along the other axes, which grow with the root of
         their length; fractions; and the coefficients that a hierarchy multiplies by.
         """
-        scale = max([1.0, *(float(1 / block.noise.rate) for block in self.model.blocks)])
+        scale = max([1.0, *(float(1 / self._rate(axis)) for axis in self._axes)])
+        if not self.policy.total_is_public:
+            scale = max(scale, float(1 / self.epsilon))
         others = [math.prod(strategy.cols for _, strategy in self._others(axis)) for axis in self._axes]
         factors = max((s.fraction_bits for s in self.across if isinstance(s, Hierarchy)), default=0)
         return math.log2(scale) + 8 + math.log2(max(others, default=1)) / 2 + self._fraction_bits + factors

@@ -34,7 +34,7 @@ class PolicyEdgeMechanism(LinearMechanism):
 
     def __post_init__(self) -> None:
         moves = self.policy.moves
-        if self.policy.domain.ndim != 1 or not isinstance(moves, Stencil) or self.policy.absent is not None:
+        if self.policy.domain.ndim != 1 or not isinstance(moves, Stencil) or not self.policy.total_is_public:
             raise InvalidInput(f"mechanism={self.name!r} is for moves on a line without ⊥; use mechanism='edges'.")
         if int(moves.reach[0]) > LONGEST_REACH:
             raise InvalidInput(

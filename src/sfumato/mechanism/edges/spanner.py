@@ -42,7 +42,7 @@ from sfumato.policies.spanner import Spanner
 
 def require_spanner(policy: Policy, name: str) -> None:
     """Spanners that help: cubes where moves follow a stencil, a tree where edges were listed."""
-    cubes = isinstance(policy.moves, Stencil) and policy.absent is None
+    cubes = isinstance(policy.moves, Stencil) and policy.total_is_public
     if not cubes and not isinstance(policy.moves, Explicit):
         raise InvalidInput(
             f"mechanism={name!r} is for moves on a line or grid without ⊥, and for graphs listed edge by edge; this "

@@ -46,7 +46,7 @@ def spanner(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
 
 def settings(policy: Policy, workload: Workload) -> Iterator[dict[str, Any]]:
     """The options that a plan tries: some sides, each with its best split for the workload."""
-    if not isinstance(policy.moves, Stencil) or policy.absent is not None:
+    if not isinstance(policy.moves, Stencil) or not policy.total_is_public:
         yield {}  # a tree, or a refusal that says why
         return
     kind = workload.kind if isinstance(workload, ProductQueries) else AxisQueries.RANGES

@@ -26,7 +26,7 @@ from sfumato.errors import InvalidInput
 from sfumato.linear import Incidence
 from sfumato.mechanism.base import AdditiveMechanism, Floats, Integers, settle
 from sfumato.noise import DiscreteLaplace
-from sfumato.policies import Policy, Spanner, Transformed, transform
+from sfumato.policies import Explicit, Policy, Spanner, Transformed, transform
 
 PROJECTION_STEPS = 600
 
@@ -39,11 +39,13 @@ class EdgeValues:
     asked_by: str
 
     def __post_init__(self) -> None:
-        if self.policy.domain.size == 1 and self.policy.absent is None:
+        if self.policy.domain.size == 1 and self.policy.total_is_public:
             raise InvalidInput(
                 f"mechanism={self.asked_by!r}: a single cell has nothing to hide; use mechanism='edges'."
             )
-        if not self.spanner.is_tree:
+        listed = not self.policy.total_is_public or isinstance(self.policy.moves, Explicit)
+        # On a line, and where edges are listed or lead to ⊥, every spanner is a tree.
+        if not listed and self.policy.domain.ndim > 1 and not self.spanner.is_tree:
             raise InvalidInput(
                 f"mechanism={self.asked_by!r} needs a policy that a tree spans well; noisy edge values of a graph with "
                 "cycles are not private. Use mechanism='edges'."
@@ -136,6 +138,10 @@ class ConsistentMechanism(AdditiveMechanism):
     def edges(self) -> EdgeValues:
         """The tree and its database."""
         return EdgeValues(self.policy, self.name)
+
+    def require_possible(self) -> None:
+        """Refuse a policy for which no tree is found."""
+        _ = self.edges.spanner
 
     @cached_property
     def noise(self) -> DiscreteLaplace:

@@ -255,7 +255,7 @@ def shifted_edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanis
 
 def widths(policy: Policy) -> Iterator[dict[str, Any]]:
     """The widths that a plan tries: from the longest step of a move to the whole domain."""
-    if not isinstance(policy.moves, Stencil) or policy.absent is not None:
+    if not isinstance(policy.moves, Stencil) or not policy.total_is_public:
         yield {}  # a refusal that says why
         return
     shape, reach = np.array(policy.domain.shape), np.maximum(policy.moves.reach, 1)
@@ -271,7 +271,7 @@ def widths(policy: Policy) -> Iterator[dict[str, Any]]:
 
 
 def _family(policy: Policy, name: str, options: dict[str, Any]) -> tuple[Family, dict[str, Any]]:
-    if policy.absent is not None:
+    if not policy.total_is_public:
         raise InvalidInput(
             f"mechanism={name!r} is for policies without ⊥: a record that appears changes a bin in every grid of the "
             "family. Use mechanism='edges'."

@@ -98,6 +98,10 @@ class DawaOnTree(Mechanism):
         """The tree and its database."""
         return EdgeValues(self.policy, self.name)
 
+    def require_possible(self) -> None:
+        """Refuse a policy for which no tree is found."""
+        _ = self.edges.spanner
+
     @property
     def edge_epsilon(self) -> Fraction:
         """What a change of one edge value by one may cost."""

@@ -78,7 +78,10 @@ class SortedMechanism(MeasuredMechanism):
                 f"group={self.group} is too large for sums of {domain.size} positions in 64 bits. "
                 f"Use at most {LARGEST_SUM // domain.size}, or leave it out."
             )
-        _ = self.law  # an ε too small for noise in 64 bits is refused here, before anything is recorded
+
+    def require_possible(self) -> None:
+        """An ε too small for noise in 64 bits is refused here, before anything is recorded."""
+        _ = self.law
 
     @property
     def keeps_measured(self) -> bool:

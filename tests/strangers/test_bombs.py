@@ -1,0 +1,25 @@
+"""Small files that ask for much, each read in a process with little time and memory of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+
+HERE = Path(__file__).parent
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(sf.__file__).parent.parent)}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of a process, as Linux has them")
+def test_a_small_file_does_not_cost_much(tmp_path: Path) -> None:
+    command = [sys.executable, "bombs.py", str(tmp_path)]
+    run = subprocess.run(command, cwd=HERE, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    print(run.stdout)
+    assert run.stdout.endswith("done\n"), run.stderr
+    assert [line for line in run.stdout.splitlines() if line.startswith("wrong")] == []
