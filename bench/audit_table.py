@@ -1,7 +1,7 @@
 """Every mechanism under every policy on small domains, audited: `python bench/audit_table.py [--seconds SECONDS]`.
 
 Prints a markdown table for the docs: the method and the loss as a share of the promise, the worst over all domains.
-The cases are those of `tests/audit/test_matrix.py`.
+The cases are those of `tests/auditing/test_matrix.py`.
 """
 
 from __future__ import annotations

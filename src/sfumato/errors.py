@@ -7,10 +7,17 @@ SfumatoError
 ├── BudgetExceeded      (RuntimeError)  the ledger has too little left; nothing was drawn or recorded
 ├── LedgerError         (RuntimeError)  the ledger cannot be read or written; nothing was drawn
 ├── VaultError          (RuntimeError)  the vault or its key cannot be used; nothing was handed out
+├── Undelivered         (OSError)       a release was charged and could not be written; it is kept, and where is said
 ├── FileFormatError     (ValueError)    a file is corrupt, truncated, foreign or too new
 ├── AuditFailed         (AssertionError) an audit found more privacy loss than was promised
 └── MissingExtra        (ImportError)   an optional dependency is not installed
+
+LedgerCreated           (UserWarning)   a warning, no error: a budget began that nobody asked for in so many words
 """
+
+from __future__ import annotations
+
+from pathlib import Path
 
 
 class SfumatoError(Exception):
@@ -37,8 +44,20 @@ class LedgerError(SfumatoError, RuntimeError):
     """The ledger could not be read or written. Nothing was drawn."""
 
 
+class LedgerCreated(UserWarning):
+    """Opening a ledger created it: a full budget begins. `Ledger.create` does so on purpose, and without a warning."""
+
+
 class VaultError(SfumatoError, RuntimeError):
     """The vault, its key, or the state of a release in it cannot be used. Nothing was handed out."""
+
+
+class Undelivered(SfumatoError, OSError):
+    """A release was charged, and could not be written where it was to be. `kept` is where it is, or None."""
+
+    def __init__(self, message: str, kept: Path | None) -> None:
+        super().__init__(message)
+        self.kept = kept
 
 
 class FileFormatError(SfumatoError, ValueError):

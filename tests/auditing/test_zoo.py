@@ -239,7 +239,7 @@ def test_contribution_bounding_that_looks_at_the_records(monkeypatch):
     """
     from sfumato.counting import reservoir
 
-    test = existing("count/test_count_entities.py", "test_the_choice_does_not_look_at_the_records")
+    test = existing("counting/test_count_entities.py", "test_the_choice_does_not_look_at_the_records")
     test()
     thin = reservoir.Reservoir._thin
 
@@ -258,7 +258,7 @@ def test_contribution_bounding_that_looks_at_the_records(monkeypatch):
 
 def test_an_error_message_with_a_count_in_it(monkeypatch):
     module = sys.modules["sfumato.publishing.publish"]
-    test = existing("publish/test_publish_order.py", "test_no_refusal_shows_a_private_value")
+    test = existing("publishing/test_publish_order.py", "test_no_refusal_shows_a_private_value")
     given = {"counts": np.full(4, -987_654_321)}
     test(given)
     honest = module._private_counts
@@ -303,13 +303,13 @@ def test_refinement_with_fresh_noise():
 
 def test_a_replayed_vault_state(monkeypatch, tmp_path):
     existing("noise/test_gradual.py", "test_refining_one_pair_twice_would_tell_more")()
-    test = existing("publish/test_refine.py", "test_an_older_vault_is_noticed")
+    test = existing("publishing/test_refine.py", "test_an_older_vault_is_noticed")
 
     def held(folder):
         folder.mkdir()
         return (
             sf.Vault(folder / "secrets", key=folder / "vault.key"),
-            sf.Ledger(folder / "budget.db", epsilon=10),
+            sf.Ledger.create(folder / "budget.db", epsilon=10),
             folder,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +12,10 @@ import typer
 import sfumato as sf
 from sfumato.app import audit, ledger, options, stream, vault
 from sfumato.app import demo as demonstration
+from sfumato.app.out import ledger_file, prepared
 from sfumato.app.output import emit, reported, say, tell_operator
 from sfumato.errors import InvalidInput
+from sfumato.release.outbox import deliver
 
 app = typer.Typer(
     add_completion=False,
@@ -122,7 +125,7 @@ def publish(
     """Count private records and publish them: check, record in the ledger, draw, write.
 
     Example: sfumato publish visits.parquet --x lon --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01
-    --epsilon 1 --ledger budget.db --out visits.sfumato      (open the ledger once with: sfumato ledger open budget.db
+    --epsilon 1 --ledger budget.db --out visits.sfumato      (make the ledger once with: sfumato ledger create budget.db
     --epsilon 10)
     """
     with reported(as_json):
@@ -133,24 +136,24 @@ def publish(
         where = options.domain(bounds, shape, labels, other)
         rule = options.policy(where, policy, delta, theta, sources, metric)
         chosen = sf.plan(rule, options.workload(workload), epsilon, mechanism=mechanism, max_per_entity=max_per_entity)
-        if out.is_dir() or not out.absolute().parent.is_dir():
-            raise InvalidInput(f"--out {out} cannot be written there. Nothing was counted, drawn or recorded.")
         account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=dataset)
         secrets = None if vault_folder is None else sf.Vault(vault_folder, key)
-        counts = sf.count(
-            data,
-            where,
-            x=x,
-            y=y,
-            z=z,
-            entity=entity,
-            max_per_entity=max_per_entity,
-            outside=outside,  # type: ignore[arg-type]
-            policy=rule,
-            progress=not as_json,
-        )
-        release = chosen.publish(counts, ledger=account, vault=secrets, label=label)
-        release.save(out)
+        apart = {"the ledger": ledger_file(ledger_place), "the vault's key": key}
+        with prepared(out, cells=math.prod(where.shape), apart=apart, data=data) as file:
+            counts = sf.count(
+                data,
+                where,
+                x=x,
+                y=y,
+                z=z,
+                entity=entity,
+                max_per_entity=max_per_entity,
+                outside=outside,  # type: ignore[arg-type]
+                policy=rule,
+                progress=not as_json,
+            )
+            release = chosen.publish(counts, ledger=account, vault=secrets, label=label)
+            deliver(release, file, ledger=ledger_file(ledger_place))
         if as_json:
             emit(
                 _described(release)
@@ -182,13 +185,14 @@ def refine(
     --out visits-2.sfumato
     """
     with reported(as_json):
-        if out.is_dir() or not out.absolute().parent.is_dir():
-            raise InvalidInput(f"--out {out} cannot be written there. Nothing was drawn or recorded.")
         if not vault_folder.is_dir():
             raise InvalidInput(f"there is no vault {vault_folder}. Nothing was drawn or recorded.")
         account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=dataset)
-        finer = sf.load(release).refine(epsilon, vault=sf.Vault(vault_folder, key), ledger=account, label=label)
-        finer.save(out)
+        coarse = sf.load(release)
+        apart = {"the ledger": ledger_file(ledger_place), "the vault's key": key}
+        with prepared(out, cells=math.prod(coarse.domain.shape), apart=apart) as file:
+            finer = coarse.refine(epsilon, vault=sf.Vault(vault_folder, key), ledger=account, label=label)
+            deliver(finer, file, ledger=ledger_file(ledger_place))
         if as_json:
             emit(
                 _described(finer)

@@ -43,7 +43,7 @@ def run(out: Path, people: int, *, as_json: bool) -> None:
     plan = sf.plan(policy, sf.ranges(), epsilon=EPSILON, max_per_entity=1)
     usual = sf.plan(sf.bounded(grid), sf.ranges(), epsilon=EPSILON, max_per_entity=1)
     counts = sf.count(str(data), grid, x="lon", y="lat", entity="person", max_per_entity=1)
-    ledger = sf.Ledger(budget, epsilon=3.0, dataset=f"city {seed}")
+    ledger = sf.Ledger.create(budget, epsilon=3.0, dataset=f"city {seed}")
     release = plan.publish(counts, ledger=ledger, label="demonstration")
     release.save(release_file)
     reread = sf.load(release_file)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting import Counts, count_points
-from sfumato.errors import InvalidInput, PolicyMismatch
+from sfumato.errors import InvalidInput, PolicyMismatch, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.mechanism import AdditiveMechanism, MeasuredMechanism
 from sfumato.noise import Source, SystemSource
@@ -21,6 +21,7 @@ from sfumato.planning import Plan
 from sfumato.publishing.levels import require_vault, store
 from sfumato.publishing.step import StreamStep
 from sfumato.release import Release
+from sfumato.release.outbox import rescued
 from sfumato.vault import Vault
 
 # Beyond this a total is no longer exact in double precision, and no set of records is as large.
@@ -58,9 +59,7 @@ def publish(
         require_vault(vault, mechanism, private)
     if ledger is not None:
         if not isinstance(ledger, (Ledger, StreamStep)):
-            raise InvalidInput(
-                f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…)."
-            )
+            raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path).")
         if isinstance(counts, Counts) and counts.dropped and ledger.policy not in (None, plan.policy):
             # A record that leaves the box vanishes here, while the account's own policy sees it move to the border.
             raise PolicyMismatch(
@@ -99,7 +98,13 @@ def publish(
         measured=measured,
     )
     if vault is not None:
-        store(vault, release, blocks, charged=ledger is not None)
+        try:
+            store(vault, release, blocks, charged=ledger is not None)
+        except (SfumatoError, OSError) as error:
+            if ledger is None:  # nothing was spent
+                raise
+            path = ledger.path if isinstance(ledger, Ledger) else None
+            raise rescued(release, "The vault could not keep the noise", error, ledger=path) from error
     return release
 
 
