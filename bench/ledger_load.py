@@ -50,7 +50,7 @@ def spend(path: str, number: int, seconds: float, start: Barrier, out: str) -> N
 def load(folder: Path, *, processes: int, seconds: float, epsilon: Fraction) -> dict[str, object]:
     """Run them all at one ledger, from one moment on, and compare what they say with what it holds."""
     path = folder / "budget.db"
-    sf.Ledger(path, epsilon=epsilon, policy=POLICY)
+    sf.Ledger.create(path, epsilon=epsilon, policy=POLICY)
     # One process that has imported everything and opened nothing is copied: 64 imports at once would take all memory.
     known = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in known else "spawn")

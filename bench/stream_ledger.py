@@ -66,7 +66,7 @@ def fill(stream: StreamAccount, first: int, stop: int, batch: int = 50_000) -> N
 
 
 def times(place: str, window: int, steps: int, timed: int) -> dict[str, object]:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     stream = ledger.stream(f"window-{window}", epsilon=1, window=window, policy=POLICY)
 
     def step(number: int) -> None:
@@ -109,7 +109,7 @@ def rival(place: str, steps: int) -> None:
 
 
 def together(place: str, steps: int) -> dict[str, object]:
-    stream = Ledger(place, epsilon=1).stream("together", epsilon=1, window=24, policy=POLICY)
+    stream = Ledger(place).stream("together", epsilon=1, window=24, policy=POLICY)
     command = [sys.executable, __file__, "--rival", place, str(steps)]
     workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
     lines = [worker.communicate()[0].split() for worker in workers]

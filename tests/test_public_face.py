@@ -28,7 +28,7 @@ def test_from_a_file_of_visits_to_an_answer_with_its_error(visits, tmp_path):
     plan = sf.plan(policy, sf.ranges(), epsilon=1.0)
     assert plan.expected_error > 0
     assert "expected squared error" in str(plan)
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=1.5)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=1.5)
     counts = sf.count(visits, grid, x="lon", y="lat")
     release = plan.publish(counts, ledger=ledger)
     assert (ledger.spent, ledger.remaining) == (1, sf.Ledger(tmp_path / "budget.db").total - 1)

@@ -128,7 +128,7 @@ def levels_of_a_map() -> tuple[list[dict], list[sf.Release]]:
     plan = sf.plan(sf.within(grid, delta=0.007), sf.ranges(), "0.1")
     with tempfile.TemporaryDirectory() as folder:
         vault = sf.Vault(Path(folder) / "secrets", key=Path(folder) / "vault.key")
-        ledger = sf.Ledger(Path(folder) / "budget.db", epsilon=3)
+        ledger = sf.Ledger.create(Path(folder) / "budget.db", epsilon=3)
         releases = [plan.publish(points=points, vault=vault, ledger=ledger)]
         rows = []
         for epsilon in ("0.1", "0.3", "1", "3"):

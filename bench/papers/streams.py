@@ -96,7 +96,7 @@ def run(name: str, counts: np.ndarray, matters: list[float], allocation: str, **
             epsilon=EPSILON,
             window=WINDOW,
             step=HOUR,
-            ledger=sf.Ledger(here / "budget.db", epsilon=EPSILON),
+            ledger=sf.Ledger.create(here / "budget.db", epsilon=EPSILON),
             name=name,
             allocation=allocation,
             outbox=here / "out",

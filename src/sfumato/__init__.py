@@ -6,7 +6,7 @@ grid   = sf.Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(256, 256))
 policy = sf.within(grid, delta=0.01)
 plan   = sf.plan(policy, sf.ranges(), epsilon=1.0)
 counts = sf.count("visits.parquet", grid, x="lon", y="lat")
-release = plan.publish(counts, ledger=sf.Ledger("budget.db", epsilon=10.0))
+release = plan.publish(counts, ledger=sf.Ledger("budget.db"))
 release.answer((-74.0, 40.7, -73.95, 40.75))
 """
 
@@ -24,6 +24,7 @@ from sfumato.errors import (
     DeclarationWarning,
     FileFormatError,
     InvalidInput,
+    LedgerCreated,
     LedgerError,
     MissingExtra,
     NoLedgerWarning,
@@ -31,6 +32,7 @@ from sfumato.errors import (
     SfumatoError,
     SfumatoWarning,
     TooLarge,
+    Undelivered,
     VaultError,
 )
 from sfumato.ledger import Ledger
@@ -77,6 +79,7 @@ __all__ = [
     "InvalidInput",
     "Labels",
     "Ledger",
+    "LedgerCreated",
     "LedgerError",
     "Line",
     "Markov",
@@ -92,6 +95,7 @@ __all__ = [
     "SfumatoWarning",
     "Stream",
     "TooLarge",
+    "Undelivered",
     "Vault",
     "VaultError",
     "Workload",

@@ -7,6 +7,7 @@ SfumatoError
 ├── BudgetExceeded      (RuntimeError)  the ledger has too little left; nothing was drawn or recorded
 ├── LedgerError         (RuntimeError)  the ledger cannot be read or written; nothing was drawn
 ├── VaultError          (RuntimeError)  the vault or its key cannot be used; nothing was handed out
+├── Undelivered         (OSError)       a release was charged and could not be written; it is kept, and where is said
 ├── FileFormatError     (ValueError)    a file is corrupt, truncated, foreign or too new
 ├── AuditFailed         (AssertionError) an audit found more privacy loss than was promised
 └── MissingExtra        (ImportError)   an optional dependency is not installed
@@ -14,8 +15,11 @@ SfumatoError
 SfumatoWarning           (UserWarning)   what is allowed and looks like a mistake; none stops anything
 ├── DataWarning                          much of the data lies outside, is null or cannot be read
 ├── DeclarationWarning                   bounds, a range or a distance that was probably meant otherwise
+├── LedgerCreated                        a budget began that nobody asked for in so many words
 └── NoLedgerWarning                      something was published and nobody keeps account; said once a process
 """
+
+from __future__ import annotations
 
 import sys
 import warnings
@@ -52,6 +56,14 @@ class VaultError(SfumatoError, RuntimeError):
     """The vault, its key, or the state of a release in it cannot be used. Nothing was handed out."""
 
 
+class Undelivered(SfumatoError, OSError):
+    """A release was charged, and could not be written where it was to be. `kept` is where it is, or None."""
+
+    def __init__(self, message: str, kept: Path | None) -> None:
+        super().__init__(message)
+        self.kept = kept
+
+
 class FileFormatError(SfumatoError, ValueError):
     """A file is corrupt, truncated, foreign, or from a newer version."""
 
@@ -80,6 +92,10 @@ class DataWarning(SfumatoWarning):
 
 class DeclarationWarning(SfumatoWarning):
     """Bounds, a range or a distance is allowed and was probably meant otherwise. Judged without a look at any data."""
+
+
+class LedgerCreated(SfumatoWarning):
+    """Opening a ledger created it: a full budget begins. `Ledger.create` does so on purpose, and without a warning."""
 
 
 class NoLedgerWarning(SfumatoWarning):

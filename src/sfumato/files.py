@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -43,3 +44,65 @@ def settle(directory: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+class Reserved:
+    """A file that can be written, proven before anything is spent on what it is to hold.
+
+    It is made under a temporary name in the folder of `path`, with `room` bytes that the disk has set aside, and stays
+    open. `fill` gives it its content and then the place of `path`, in one step; leaving the `with` block without that
+    removes it. Raises OSError where it cannot be made.
+    """
+
+    def __init__(self, path: str | Path, *, room: int, mode: int = 0o666) -> None:
+        self.path = Path(path)
+        self._temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(6)}.part")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        self._handle = os.open(self._temporary, flags, mode)
+        self._open = True
+        try:
+            _set_aside(self._handle, room)
+        except BaseException:
+            self.discard()
+            raise
+
+    def fill(self, content: bytes) -> None:
+        """Write the content, make it durable, and put it in the place of the path."""
+        os.lseek(self._handle, 0, os.SEEK_SET)
+        left = memoryview(content)
+        while left:
+            left = left[os.write(self._handle, left) :]
+        os.ftruncate(self._handle, len(content))
+        os.fsync(self._handle)
+        os.close(self._handle)
+        self._open = False
+        self._temporary.replace(self.path)
+        settle(self.path.parent)
+
+    def discard(self) -> None:
+        """Remove what was not filled."""
+        if self._open:
+            os.close(self._handle)
+            self._open = False
+        with suppress(OSError):
+            self._temporary.unlink()
+
+    def __enter__(self) -> Reserved:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
+
+
+def _set_aside(handle: int, room: int) -> None:
+    """Make the disk keep so many bytes for a file."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(handle, 0, room)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                raise
+    block = bytes(1 << 20)
+    while room > 0:
+        room -= os.write(handle, block[:room])

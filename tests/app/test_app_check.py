@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     table = pa.table(columns | {"seldom": [None] * 400 + LAT[:100].tolist(), "user": np.arange(500) % 50})
     pq.write_table(table, tmp_path / "visits.parquet")
     pq.write_table(table.slice(0, 0), tmp_path / "empty.parquet")
-    sf.Ledger(tmp_path / "budget.db", epsilon=2)
+    sf.Ledger.create(tmp_path / "budget.db", epsilon=2)
     return tmp_path
 
 

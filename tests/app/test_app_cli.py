@@ -56,7 +56,10 @@ def published(visits: Path) -> Path:
         ("demo",),
         ("refine",),
         ("ledger",),
+        ("ledger", "create"),
         ("ledger", "open"),
+        ("ledger", "backup"),
+        ("ledger", "check"),
         ("vault", "check"),
     ],
 )
@@ -103,7 +106,7 @@ def test_plan_takes_every_domain_and_policy(arguments: list[str], shape: tuple[i
 
 def test_publish_charges_the_ledger_and_writes_a_release(visits: Path) -> None:
     budget, out = visits.parent / "budget.db", visits.parent / "out.sfumato"
-    ok("ledger", "open", budget, "--epsilon", "1")
+    ok("ledger", "create", budget, "--epsilon", "1")
     result = run(
         "publish", visits, "--x", "lon", "--y", "lat", *GRID, "--epsilon", "0.4", "--ledger", budget, "--out", out
     )
@@ -117,7 +120,7 @@ def test_publish_charges_the_ledger_and_writes_a_release(visits: Path) -> None:
 
 def test_publish_refuses_overspending_with_its_own_exit_code_and_writes_nothing(visits: Path) -> None:
     budget, out = visits.parent / "budget.db", visits.parent / "out.sfumato"
-    ok("ledger", "open", budget, "--epsilon", "0.3")
+    ok("ledger", "create", budget, "--epsilon", "0.3")
     result = run(
         "publish", visits, "--x", "lon", "--y", "lat", *GRID, "--epsilon", "0.4", "--ledger", budget, "--out", out
     )
@@ -272,7 +275,7 @@ def test_publish_refuses_an_output_that_cannot_be_written_before_counting(visits
 @pytest.fixture
 def refinable(visits: Path) -> Path:
     folder = visits.parent
-    ok("ledger", "open", folder / "budget.db", "--epsilon", "5")
+    ok("ledger", "create", folder / "budget.db", "--epsilon", "5")
     kept = ["--vault", folder / "secrets", "--key", folder / "vault.key", "--ledger", folder / "budget.db"]
     ok("publish", visits, "--x", "lon", "--y", "lat", *GRID, *kept, "--out", folder / "a.sfumato")
     return folder
@@ -334,7 +337,7 @@ def test_vault_check_finds_what_is_broken(refinable: Path) -> None:
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
-    sf.Ledger(tmp_path / "budget.db", epsilon=1)
+    sf.Ledger.create(tmp_path / "budget.db", epsilon=1)
     program = "import sys; from sfumato.app.cli import main; sys.argv = ['sfumato', *sys.argv[1:]]; main()"
     reader, writer = os.pipe()
     os.close(reader)

@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
     pq.write_table(table, tmp_path / "visits.parquet")
     zoned = table.set_column(0, "t", pa.array([t.replace(tzinfo=UTC) for t in when]))
     pq.write_table(zoned, tmp_path / "zoned.parquet")
-    sf.Ledger(tmp_path / "budget.db", epsilon=1)
+    sf.Ledger.create(tmp_path / "budget.db", epsilon=1)
     return tmp_path
 
 
@@ -132,7 +132,17 @@ def test_the_ledger_shows_its_streams(folder):
     told(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T03:00"))
     show = ["ledger", "show", str(folder / "budget.db")]
     shown = CliRunner().invoke(APP, [*show, "--json"]).stdout
-    assert json.loads(shown)["streams"] == [{"name": "visits", "epsilon": "1", "window": "4 hours", "steps": 3}]
+    (told_of,) = json.loads(shown)["streams"]
+    assert told_of.pop("policy")["name"] == "threshold"
+    assert told_of.pop("policy_in_words").startswith("one record moves by at most 1 cell")
+    assert told_of == {
+        "name": "visits",
+        "epsilon": "1",
+        "window": "4 hours",
+        "steps": 3,
+        "unit": "record",
+        "max_per_entity": None,
+    }
     assert "stream 'visits': ε 1 for every window of 4 hours, 3 steps so far" in CliRunner().invoke(APP, show).stdout
 
 

@@ -35,7 +35,7 @@ APP.command()(stream)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    sf.Ledger(tmp_path / "budget.db", epsilon=1)
+    sf.Ledger.create(tmp_path / "budget.db", epsilon=1)
     return tmp_path
 
 

@@ -325,7 +325,7 @@ def test_the_worst_window_is_that_of_all_windows(tenths, window):
 
 
 def test_an_account_of_a_stream_is_audited_by_its_own_terms(tmp_path):
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=1)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=1)
     account = ledger.stream("visits", epsilon=1, window=3, policy=sf.threshold(LINE, 1))
     for step, spent in enumerate(["0.2", "0.5", "0.3", "0.2"]):
         account.charge(step, spent, label="visits", release_id=f"{step}")

@@ -309,7 +309,7 @@ def test_a_replayed_vault_state(monkeypatch, tmp_path):
         folder.mkdir()
         return (
             sf.Vault(folder / "secrets", key=folder / "vault.key"),
-            sf.Ledger(folder / "budget.db", epsilon=10),
+            sf.Ledger.create(folder / "budget.db", epsilon=10),
             folder,
         )
 

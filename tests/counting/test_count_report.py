@@ -130,7 +130,7 @@ def test_nothing_of_it_enters_a_release(tmp_path):
     with pytest.warns(sf.DataWarning):
         bad = sf.count(pa.table({"x": LAT, "y": LON}), grid(cells=4))
     plan = sf.plan(sf.bounded(grid(cells=4)), sf.histogram(), epsilon=1)
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=2)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=2)
     seen = []
     for name, counts in (("good", good), ("bad", bad)):
         path = plan.publish(counts, ledger=ledger).save(tmp_path / f"{name}.sfumato")

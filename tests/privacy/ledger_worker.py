@@ -8,15 +8,23 @@ import signal
 import sqlite3
 import sys
 import time
+import warnings
 from collections.abc import Callable
 
 from sfumato.domain import Line
-from sfumato.errors import BudgetExceeded
+from sfumato.errors import BudgetExceeded, LedgerCreated
 from sfumato.ledger import Ledger
 from sfumato.ledger import store as store_module
 from sfumato.policies import threshold
 
 POLICY = threshold(Line(0, 1, cells=5), theta=1)
+
+
+def opened(path: str | os.PathLike[str], epsilon: float) -> Ledger:
+    """Open a ledger that another process may have made or may be making; make it where there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LedgerCreated)
+        return Ledger(path, epsilon=epsilon)
 
 
 def charge_once(ledger: Ledger) -> None:
@@ -68,7 +76,7 @@ def interrupt_server(interrupt: Callable[[int, str], None]) -> None:
 
 def spend_all(path: str) -> None:
     """Charge until nothing is left, and print how often that went well."""
-    ledger, done = Ledger(path, epsilon=1), 0
+    ledger, done = opened(path, 1), 0
     try:
         while True:
             charge_once(ledger)
@@ -92,7 +100,7 @@ def die_at_each_statement(path: str) -> None:
                     os.kill(os.getpid(), signal.SIGKILL)
 
             (interrupt_server if "://" in path else interrupt_statements)(die)
-            charge_once(Ledger(path, epsilon=1))
+            charge_once(opened(path, 1))
             os.write(writer, b"x")
             os._exit(0)
         os.close(writer)
@@ -113,7 +121,7 @@ def die_at_random(path: str, rounds: int) -> None:
         for _ in range(2):
             child = os.fork()
             if child == 0:
-                ledger = Ledger(path, epsilon=1)
+                ledger = opened(path, 1)
                 while True:
                     try:
                         charge_once(ledger)
@@ -137,7 +145,7 @@ def fork_beside_a_thread(path: str, forks: int) -> None:
     """Fork again and again while a thread charges; each child charges once. Prints the acknowledged charges."""
     import threading
 
-    ledger, stop, done = Ledger(path, epsilon=1000), threading.Event(), [0]
+    ledger, stop, done = Ledger.create(path, epsilon=1000), threading.Event(), [0]
 
     def spend() -> None:
         while not stop.is_set():

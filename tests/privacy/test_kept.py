@@ -44,7 +44,7 @@ ACTS: dict[str, Callable[[Ledger, StreamAccount], object]] = {
     "skip": lambda _, stream: stream.skip(2),
     "top-up": lambda _, stream: stream.raise_step(1, "1/2", level=1, label="finer", token="t"),
     "stream": lambda ledger, _: ledger.stream("other", epsilon=1, window=3, policy=POLICY),
-    "account": lambda ledger, _: Ledger(ledger.place, epsilon=1, dataset="other"),
+    "account": lambda ledger, _: Ledger.create(ledger.place, epsilon=1, dataset="other"),
 }
 # The tables that each of them writes to.
 WRITES = {
@@ -68,14 +68,14 @@ def _spent(ledger: Ledger, stream: StreamAccount) -> object:
 
 @pytest.fixture
 def prepared(place: str) -> tuple[Ledger, StreamAccount]:
-    ledger = Ledger(place, epsilon=10)
+    ledger = Ledger.create(place, epsilon=10)
     ledger.charge(1, POLICY, label="visits", release_id="r")
     return ledger, _stream(ledger)
 
 
 @pytest.fixture
 def in_file(tmp_path: Path) -> tuple[Ledger, StreamAccount]:
-    ledger = Ledger(tmp_path / "budget.db", epsilon=10)
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=10)
     ledger.charge(1, POLICY, label="visits", release_id="r")
     return ledger, _stream(ledger)
 
@@ -103,7 +103,7 @@ def test_what_a_server_does_not_keep_is_refused(
     server: Server, database: str, url: str, act: str, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Row security that shows all rows, takes new ones and changes none; and one that takes new ones and hides them."""
-    ledger = Ledger(url, epsilon=10)
+    ledger = Ledger.create(url, epsilon=10)
     ledger.charge(1, POLICY, label="visits", release_id="r")
     stream = _stream(ledger)
     before = _spent(ledger, stream)
@@ -123,7 +123,7 @@ def test_row_security_that_lets_nothing_be_changed_takes_no_charge(
     server: Server, database: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """30 charges of 0.5 in a total of 1: rows may be seen and added, and an UPDATE finds none."""
-    ledger = Ledger(url, epsilon=1)
+    ledger = Ledger.create(url, epsilon=1)
     ledger.charge("0.1", POLICY, label="visits", release_id="r")
     guest = f"guest_of_{database}"
     server.execute(
@@ -229,7 +229,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("what", FOREIGN)
 def test_what_others_made_on_a_server_is_refused(server: Server, database: str, url: str, what: str) -> None:
-    ledger = Ledger(url, epsilon=10)
+    ledger = Ledger.create(url, epsilon=10)
     _stream(ledger)
     server.execute(database, "SET search_path = sfumato", *FOREIGN[what])
     said = (

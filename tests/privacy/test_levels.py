@@ -19,7 +19,7 @@ POLICY = threshold(LINE, theta=1)
 @pytest.fixture
 def ledger(place: str) -> Ledger:
     """An account of 10 with one release at ε = 1."""
-    ledger = Ledger(place, epsilon=10)
+    ledger = Ledger.create(place, epsilon=10)
     ledger.charge(1, POLICY, label="visits", release_id="r1")
     return ledger
 
@@ -47,7 +47,7 @@ def test_all_levels_together_cost_the_last_one(ledger: Ledger) -> None:
 
 
 def test_a_level_is_charged_at_the_rate_of_the_release(place: str) -> None:
-    ledger = Ledger(place, epsilon=10, policy=bounded(LINE))
+    ledger = Ledger.create(place, epsilon=10, policy=bounded(LINE))
     first = ledger.charge(0.5, POLICY, label="visits", release_id="r1")
     assert (first.entry.rate, first.entry.cost) == (4, 2)
     assert ledger.quote_level("r1", epsilon=0.75) == 1
@@ -64,7 +64,7 @@ def test_a_quote_records_nothing(ledger: Ledger) -> None:
 
 def test_releases_and_accounts_are_counted_apart(ledger: Ledger, place: str) -> None:
     ledger.charge(1, POLICY, label="visits", release_id="r2")
-    other = Ledger(place, epsilon=5, dataset="trips")
+    other = Ledger.create(place, epsilon=5, dataset="trips")
     other.charge(2, POLICY, label="trips", release_id="r1")
     _raise(ledger, 1, 2)
     _raise(other, 1, 3)
@@ -160,7 +160,7 @@ def test_a_level_that_does_not_fit_is_refused(ledger: Ledger, place: str) -> Non
 
 
 def test_a_level_that_does_not_fit_at_an_exchange_rate_names_the_rate(place: str) -> None:
-    ledger = Ledger(place, epsilon=3, policy=bounded(LINE))
+    ledger = Ledger.create(place, epsilon=3, policy=bounded(LINE))
     ledger.charge(0.5, POLICY, label="visits", release_id="r1")
     assert _refusal(BudgetExceeded, ledger, 1, 1) == (
         "epsilon=1 is too much: raising release 'r1' from 0.5 costs 2 (4 × 0.5), which exceeds the 1 left of 3 in "

@@ -21,7 +21,8 @@ from sfumato.ledger.schema import SCHEMA_VERSION
 from sfumato.policies import threshold
 
 LINE = Line(0, 1, cells=5)
-LATER = ("identity", "stretch", "stream_sum", "stamp", "level", "step", "stream")  # tables that version 1 lacks
+# Tables that version 1 lacks.
+LATER = ("identity", "stretch", "stream_sum", "tally", "stamp", "level", "step", "stream")
 POLICY = threshold(LINE, theta=1)
 
 
@@ -33,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def ledger(path: Path) -> Ledger:
     """An account of 10 with one release at ε = 1."""
-    ledger = Ledger(path, epsilon=10)
+    ledger = Ledger.create(path, epsilon=10)
     ledger.charge(1, POLICY, label="visits", release_id="r1")
     return ledger
 
@@ -127,10 +128,10 @@ def test_edited_levels_are_noticed(ledger: Ledger, path: Path, statement: str) -
     _edit(path, "DROP TRIGGER level_never_changes", "DROP TRIGGER level_never_goes", statement)
     with pytest.raises(LedgerError) as caught:
         Ledger(path)
-    assert str(caught.value) == (
-        "The ledger is damaged: account 'default': the levels of release 'r1' do not add up. Nothing was drawn or "
-        "recorded. Restore a backup."
-    )
+    what = "account 'default': the levels of release 'r1' do not add up"
+    if statement.startswith("DELETE"):  # there are fewer of them than were counted
+        what = f"'{path}', account 'default': its history is not the one that was recorded"
+    assert str(caught.value) == f"The ledger is damaged: {what}. Nothing was drawn or recorded. Restore a backup."
 
 
 def test_a_later_charge_under_the_same_id_is_no_level(ledger: Ledger, path: Path) -> None:
@@ -156,7 +157,7 @@ def test_a_fault_before_any_statement_leaves_charge_and_level_in_step(
     number, struck = 0, True
     while struck:
         number += 1
-        ledger = Ledger(tmp_path / f"{number}.db", epsilon=10)
+        ledger = Ledger.create(tmp_path / f"{number}.db", epsilon=10)
         ledger.charge(1, POLICY, label="visits", release_id="r1")
         struck, acknowledged = False, False
 
@@ -202,7 +203,7 @@ print(made)
 
 @pytest.mark.slow
 def test_processes_at_once_make_every_level_once(path: Path) -> None:
-    ledger = Ledger(path, epsilon=1000)
+    ledger = Ledger.create(path, epsilon=1000)
     ledger.charge(1, POLICY, label="visits", release_id="r1")
     command = [sys.executable, "-c", _RAISE_ALL, str(path)]
     workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -225,9 +226,9 @@ ledger.raise_level("r1", level=ledger.level("r1")[0] + 1, epsilon=ledger.level("
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs SIGKILL")
 @pytest.mark.slow
-@pytest.mark.parametrize("statement", [25, 29, 30, 31, 32, 33, 34, 35])
+@pytest.mark.parametrize("statement", [38, 45, 46, 48, 54, 55, 56, 57, 58, 59])
 def test_killed_before_a_statement_charge_and_level_stay_in_step(path: Path, statement: int) -> None:
-    Ledger(path, epsilon=1000).charge(1, POLICY, label="visits", release_id="r1")
+    Ledger.create(path, epsilon=1000).charge(1, POLICY, label="visits", release_id="r1")
     command = [sys.executable, "-c", _DIE, str(path), str(statement), str(Path(__file__).parent)]
     subprocess.run(command, capture_output=True, check=False)
     ledger = Ledger(path)
@@ -238,7 +239,7 @@ def test_killed_before_a_statement_charge_and_level_stay_in_step(path: Path, sta
 
 @pytest.mark.usefixtures("restored")
 def test_opening_takes_as_many_statements_for_many_releases_as_for_few(path: Path) -> None:
-    ledger, seen, counts = Ledger(path, epsilon=1000), [], []
+    ledger, seen, counts = Ledger.create(path, epsilon=1000), [], []
     interrupt_statements(lambda _, statement: seen.append(statement))
     for number in range(20):
         ledger.charge(1, POLICY, label="visits", release_id=f"r{number}")

@@ -34,7 +34,7 @@ def _refusal(kind: type[Exception], act: Any) -> str:
 def test_every_commit_waits_for_the_disk(server: Server, database: str, url: str) -> None:
     """Even where the server's default is not to wait."""
     server.execute("postgres", f"ALTER DATABASE {database} SET synchronous_commit = off")
-    Ledger(url, epsilon=1)
+    Ledger.create(url, epsilon=1)
     with PostgresStore(url, timeout=30).write() as connection:
         assert connection.execute("SELECT current_setting('synchronous_commit')").fetchone() == ("on",)
     server.execute("postgres", f"ALTER DATABASE {database} SET synchronous_commit = remote_apply")
@@ -48,7 +48,7 @@ def test_a_server_that_forgets_in_a_power_cut_is_refused(own_server: Server) -> 
     own_server.stop("fast")
     own_server.start()
     url = own_server.url(own_server.fresh())
-    assert _refusal(LedgerError, lambda: Ledger(url, epsilon=1)) == (
+    assert _refusal(LedgerError, lambda: Ledger.create(url, epsilon=1)) == (
         f"The server of '{url}' cannot keep a ledger (fsync off, encoding UTF8). Nothing was drawn or recorded. Spent "
         "budget must outlive a power cut: use a server with fsync = on, and a database with the encoding UTF8."
     )
@@ -57,7 +57,7 @@ def test_a_server_that_forgets_in_a_power_cut_is_refused(own_server: Server) -> 
 def test_a_database_that_cannot_hold_every_letter_is_refused(server: Server) -> None:
     server.execute("postgres", "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
     url = server.url("latin")
-    assert _refusal(LedgerError, lambda: Ledger(url, epsilon=1)) == (
+    assert _refusal(LedgerError, lambda: Ledger.create(url, epsilon=1)) == (
         f"The server of '{url}' cannot keep a ledger (fsync on, encoding LATIN1). Nothing was drawn or recorded. Spent "
         "budget must outlive a power cut: use a server with fsync = on, and a database with the encoding UTF8."
     )
@@ -65,7 +65,7 @@ def test_a_database_that_cannot_hold_every_letter_is_refused(server: Server) -> 
 
 def test_a_server_that_rolls_back_is_not_believed(server: Server, database: str, url: str) -> None:
     """An error that somebody swallows turns the COMMIT into a rollback, which the server reports as a success."""
-    Ledger(url, epsilon=1)
+    Ledger.create(url, epsilon=1)
 
     def swallow() -> None:
         with PostgresStore(url, timeout=30).write() as connection:
@@ -83,7 +83,7 @@ def test_a_server_that_rolls_back_is_not_believed(server: Server, database: str,
 def test_a_commit_that_a_standby_never_got_is_not_believed(own_server: Server) -> None:
     """Whoever cancels the wait for a synchronous standby turns the COMMIT into one with a warning."""
     url = own_server.url(own_server.fresh())
-    ledger = Ledger(url, epsilon=1)
+    ledger = Ledger.create(url, epsilon=1)
     own_server.execute("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
     waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     done = threading.Event()
@@ -114,7 +114,7 @@ def test_a_commit_that_a_standby_never_got_is_not_believed(own_server: Server) -
 @pytest.mark.slow
 def test_what_was_acknowledged_outlives_a_crash_of_the_server(own_server: Server) -> None:
     url = own_server.url(own_server.fresh())
-    ledger, done = Ledger(url, epsilon=100), []
+    ledger, done = Ledger.create(url, epsilon=100), []
 
     def spend() -> None:
         try:
@@ -142,7 +142,7 @@ def test_what_was_acknowledged_outlives_a_crash_of_the_server(own_server: Server
 @pytest.mark.slow
 def test_many_processes_never_overspend_together(url: str) -> None:
     """100 charges of 0.01 fit in 1, whoever makes them."""
-    Ledger(url, epsilon=1)
+    Ledger.create(url, epsilon=1)
     known = [str(WORKER.parent), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, known))}
     workers = [
@@ -157,7 +157,7 @@ def test_many_processes_never_overspend_together(url: str) -> None:
 
 
 def test_a_writer_waits_for_the_lock_and_gives_up_in_time(url: str) -> None:
-    ledger = Ledger(url, epsilon=1)
+    ledger = Ledger.create(url, epsilon=1)
     hasty = Ledger(url, timeout=0.2)
     released = threading.Event()
     held = threading.Event()
@@ -188,7 +188,7 @@ def test_a_writer_waits_for_the_lock_and_gives_up_in_time(url: str) -> None:
 
 def test_what_waited_for_the_lock_sees_what_was_spent_meanwhile(url: str) -> None:
     """The snapshot of a strict isolation level would be older than the lock, and both would fit."""
-    first, second, outcome = Ledger(url, epsilon=1), Ledger(url), []
+    first, second, outcome = Ledger.create(url, epsilon=1), Ledger(url), []
     blocker = postgres_module._driver().connect(url)
     blocker.execute("SELECT pg_advisory_xact_lock(%s, %s)", postgres_module.LOCK)
 
@@ -210,7 +210,7 @@ def test_what_waited_for_the_lock_sees_what_was_spent_meanwhile(url: str) -> Non
 
 
 def test_a_client_that_goes_silent_does_not_keep_the_lock(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = Ledger(url, epsilon=1)
+    ledger = Ledger.create(url, epsilon=1)
     monkeypatch.setattr(postgres_module, "SILENT", 1)
     connection = postgres_module._driver().connect(url, autocommit=True)
     PostgresStore(url, timeout=30)._begin(postgres_module._Session(connection), "write")
@@ -225,7 +225,7 @@ def test_a_client_that_goes_silent_does_not_keep_the_lock(url: str, monkeypatch:
 @pytest.mark.slow
 def test_killed_before_any_statement_the_ledger_stays_whole(url: str) -> None:
     """A child for every n, killed before its n-th statement: an acknowledged charge is there, another one may be."""
-    Ledger(url, epsilon=1)
+    Ledger.create(url, epsilon=1)
     run = subprocess.run(
         [sys.executable, str(WORKER), "die_at_each_statement", url], capture_output=True, text=True, check=True
     )

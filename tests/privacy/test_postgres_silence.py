@@ -79,7 +79,7 @@ def patient(url: str, stopped: Stopped, monkeypatch: pytest.MonkeyPatch) -> Ledg
         return now[0]
 
     monkeypatch.setattr(patience, "monotonic", leaping)
-    return Ledger(url, epsilon=10, timeout=600)
+    return Ledger.create(url, epsilon=10, timeout=600)
 
 
 # ------------------------------------------------------------------ given up in time
@@ -215,7 +215,7 @@ def test_an_answer_that_is_long_in_coming_is_waited_for_as_long_as_it_comes() ->
 @pytest.fixture
 def hanging(url: str, stopped: Stopped) -> Iterator[threading.Thread]:
     """A charge that waits for a stopped server, for ten minutes if it must."""
-    ledger = Ledger(url, epsilon=10, timeout=600)
+    ledger = Ledger.create(url, epsilon=10, timeout=600)
     stopped.before = "INSERT INTO entry"
     thread = threading.Thread(target=charge_once, args=(ledger,))
     thread.start()
@@ -234,14 +234,14 @@ def _in_time(act: Callable[[], object]) -> None:
 
 
 def test_a_charge_to_a_file_does_not_wait_for_a_server_that_hangs(hanging: threading.Thread, tmp_path: Path) -> None:
-    _in_time(lambda: charge_once(Ledger(tmp_path / "budget.db", epsilon=1)))
+    _in_time(lambda: charge_once(Ledger.create(tmp_path / "budget.db", epsilon=1)))
     assert Ledger(tmp_path / "budget.db").spent == Fraction(1, 100)
     assert hanging.is_alive()
 
 
 def test_a_charge_to_another_database_does_not_wait(hanging: threading.Thread, server: Any) -> None:
     other = server.url(server.fresh())
-    _in_time(lambda: charge_once(Ledger(other, epsilon=1)))
+    _in_time(lambda: charge_once(Ledger.create(other, epsilon=1)))
     assert Ledger(other).spent == Fraction(1, 100)
     assert hanging.is_alive()
 
@@ -271,8 +271,8 @@ def test_a_fork_does_not_wait_and_the_child_keeps_no_connection(
             try:
                 os.fstat(handle)
             except OSError:
-                charge_once(Ledger(path, epsilon=1))
-                charge_once(Ledger(other, epsilon=1))
+                charge_once(Ledger.create(path, epsilon=1))
+                charge_once(Ledger.create(other, epsilon=1))
                 os._exit(0)
             os._exit(1)
         results.append(os.waitpid(child, 0)[1])
@@ -285,7 +285,7 @@ def test_a_fork_does_not_wait_and_the_child_keeps_no_connection(
 
 def test_a_fork_waits_for_a_file(tmp_path: Path) -> None:
     """SQLite must not see its own connections in a child."""
-    store = Ledger(tmp_path / "budget.db", epsilon=1)._store
+    store = Ledger.create(tmp_path / "budget.db", epsilon=1)._store
     forked = threading.Event()
 
     def fork() -> None:
@@ -304,7 +304,7 @@ def test_a_fork_waits_for_a_file(tmp_path: Path) -> None:
 
 
 def test_two_files_have_two_gates_and_one_file_has_one(tmp_path: Path) -> None:
-    first, second = (Ledger(tmp_path / name, epsilon=1)._store for name in ("a.db", "b.db"))
+    first, second = (Ledger.create(tmp_path / name, epsilon=1)._store for name in ("a.db", "b.db"))
     (tmp_path / "again.db").symlink_to(tmp_path / "a.db")
     got: list[str] = []
 

@@ -35,7 +35,7 @@ def _charge(ledger: Ledger, epsilon: float | str | Fraction, **more: object) -> 
 
 
 def test_ten_tenths_fit_in_one_and_the_eleventh_is_refused(place: str) -> None:
-    ledger = Ledger(place, epsilon=1.0)
+    ledger = Ledger.create(place, epsilon=1.0)
     for number in range(10):
         receipt = _charge(ledger, 0.1, release_id=f"r{number}")
         assert receipt.remaining == Fraction(9 - number, 10)
@@ -51,7 +51,7 @@ def test_ten_tenths_fit_in_one_and_the_eleventh_is_refused(place: str) -> None:
 
 
 def test_overspending_says_what_is_left_and_records_nothing(place: str) -> None:
-    ledger = Ledger(place, epsilon="1/3")
+    ledger = Ledger.create(place, epsilon="1/3")
     _charge(ledger, "0.3")
     before = ledger.history()
     with pytest.raises(BudgetExceeded) as caught:
@@ -65,7 +65,7 @@ def test_overspending_says_what_is_left_and_records_nothing(place: str) -> None:
 
 
 def test_overspending_at_an_exchange_rate_names_the_rate(place: str) -> None:
-    ledger = Ledger(place, epsilon=1, policy=bounded(LINE))
+    ledger = Ledger.create(place, epsilon=1, policy=bounded(LINE))
     before = ledger.history()
     with pytest.raises(BudgetExceeded) as caught:
         _charge(ledger, 0.3)
@@ -80,7 +80,7 @@ def test_overspending_at_an_exchange_rate_names_the_rate(place: str) -> None:
 
 
 def test_a_receipt_and_the_history_say_what_was_charged(place: str) -> None:
-    ledger = Ledger(place, epsilon=2, policy=bounded(LINE))
+    ledger = Ledger.create(place, epsilon=2, policy=bounded(LINE))
     receipt = _charge(ledger, 0.25, label="first map", release_id="abc", unit="person", max_per_entity=2)
     opened, charged = ledger.history()
     assert (opened.kind, opened.label, opened.epsilon, opened.cost) == ("open", "account opened", 2, 0)
@@ -95,7 +95,7 @@ def test_a_receipt_and_the_history_say_what_was_charged(place: str) -> None:
 
 
 def test_a_quote_is_what_a_charge_costs_and_records_nothing(place: str) -> None:
-    ledger = Ledger(place, epsilon=2, policy=bounded(LINE))
+    ledger = Ledger.create(place, epsilon=2, policy=bounded(LINE))
     before = ledger.history()
     assert ledger.quote(0.25, POLICY) == 1
     assert ledger.history() == before
@@ -103,7 +103,7 @@ def test_a_quote_is_what_a_charge_costs_and_records_nothing(place: str) -> None:
 
 
 def test_a_ledger_prints_where_it_stands(place: str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     _charge(ledger, 0.3)
     assert str(ledger) == f"Account 'default' of '{place}': 0.3 of 1 spent, 0.7 left"
     assert repr(ledger) == f"Ledger({place!r}, dataset='default')"
@@ -113,7 +113,7 @@ def test_a_ledger_prints_where_it_stands(place: str) -> None:
 
 
 def test_an_account_takes_policy_and_unit_of_its_first_release(place: str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     assert ledger.policy is None
     assert ledger.unit is None
     _charge(ledger, 0.1, unit="person", max_per_entity=2)
@@ -123,25 +123,25 @@ def test_an_account_takes_policy_and_unit_of_its_first_release(place: str) -> No
 
 
 def test_a_record_account_forgets_the_bound_of_its_first_release(place: str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     _charge(ledger, 0.1, max_per_entity=3)
     assert ledger.unit == Unit("record")
 
 
 def test_reopening_continues_the_account(place: str) -> None:
-    _charge(Ledger(place, epsilon=1), 0.3)
+    _charge(Ledger.create(place, epsilon=1), 0.3)
     for again in (Ledger(place), Ledger(place, 1.0), Ledger(place, epsilon="1", policy=POLICY, unit="record")):
         assert (again.total, again.spent, again.remaining) == (1, 0.3, 0.7)
 
 
 def test_an_open_policy_can_be_set_when_reopening(place: str) -> None:
-    Ledger(place, epsilon=1)
+    Ledger.create(place, epsilon=1)
     assert Ledger(place, policy=POLICY, max_per_entity=2).policy == POLICY
     assert Ledger(place).unit == Unit("person", 2)
 
 
 def test_datasets_have_budgets_of_their_own(place: str) -> None:
-    visits, trips = Ledger(place, epsilon=1, dataset="visits"), Ledger(place, epsilon=2, dataset="trips")
+    visits, trips = Ledger.create(place, epsilon=1, dataset="visits"), Ledger.create(place, epsilon=2, dataset="trips")
     _charge(visits, 1)
     assert (visits.remaining, trips.remaining) == (0, 2)
     assert [(a.dataset, a.total, a.spent, a.remaining) for a in trips.accounts()] == [
@@ -151,7 +151,7 @@ def test_datasets_have_budgets_of_their_own(place: str) -> None:
 
 
 def test_a_cap_is_raised_on_the_record(place: str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     _charge(ledger, 1)
     ledger.raise_cap(1.5)
     assert (ledger.total, ledger.remaining) == (1.5, 0.5)
@@ -164,21 +164,21 @@ def test_a_relative_path_keeps_its_meaning_when_the_directory_changes(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ledger = Ledger("budget.db", epsilon=1)
+    ledger = Ledger.create("budget.db", epsilon=1)
     monkeypatch.chdir("/")
     assert ledger.remaining == 1
     assert path.exists()
 
 
 def test_a_pickled_ledger_is_the_same_account(place: str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     _charge(pickle.loads(pickle.dumps(ledger)), 0.25)
     assert ledger.remaining == 0.75
 
 
 @pytest.mark.parametrize("name", ["bud?get#1.db", "bud get%20.db", "büdget'.db"])
 def test_paths_with_unusual_characters_work(tmp_path: Path, name: str) -> None:
-    Ledger(tmp_path / name, epsilon=1)
+    Ledger.create(tmp_path / name, epsilon=1)
     assert [p.name for p in tmp_path.iterdir()] == [name]
     assert Ledger(tmp_path / name).remaining == 1
 
@@ -190,27 +190,28 @@ def test_a_new_ledger_needs_its_total(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         Ledger(path)
     assert str(caught.value) == (
-        f"epsilon is missing: there is no account 'default' in '{path}' yet, and a new one needs its "
-        "total. Nothing was created. Pass epsilon, as in Ledger('budget.db', epsilon=1.0)."
+        f"There is no ledger '{path}'. Nothing was created, drawn or recorded. Check the path; a new ledger is made "
+        "once, with its total: Ledger.create('budget.db', epsilon=1.0)."
     )
     assert not path.exists()
 
 
 def test_a_new_account_in_an_old_ledger_needs_its_total(place: str) -> None:
-    Ledger(place, epsilon=1)
+    Ledger.create(place, epsilon=1)
     name = place if "://" in place else Path(place).name
     with pytest.raises(InvalidInput) as caught:
         Ledger(place, dataset="trips")
     assert str(caught.value) == (
-        f"epsilon is missing: there is no account 'trips' in '{place}' yet, and a new one needs its "
-        f"total. Nothing was created. Pass epsilon, as in Ledger('{name}', epsilon=1.0)."
+        f"There is no account 'trips' in the ledger '{place}'. Nothing was created, drawn or recorded. Its accounts "
+        "are 'default'. Name one that is there; a new account is made once, with its total: "
+        f"Ledger.create('{name}', dataset='trips', epsilon=1.0)."
     )
     assert len(Ledger(place).accounts()) == 1
 
 
 @pytest.mark.parametrize("epsilon", [2, 0.5])
 def test_another_total_is_refused(place: str, epsilon: float) -> None:
-    Ledger(place, epsilon=1)
+    Ledger.create(place, epsilon=1)
     with pytest.raises(InvalidInput) as caught:
         Ledger(place, epsilon=epsilon)
     assert str(caught.value) == (
@@ -222,7 +223,7 @@ def test_another_total_is_refused(place: str, epsilon: float) -> None:
 
 
 def test_a_cap_is_never_lowered(place: str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     with pytest.raises(InvalidInput) as caught:
         ledger.raise_cap(1.0)
     assert str(caught.value) == (
@@ -233,7 +234,7 @@ def test_a_cap_is_never_lowered(place: str) -> None:
 
 
 def test_another_policy_is_refused_when_opening(place: str) -> None:
-    Ledger(place, epsilon=1, policy=POLICY)
+    Ledger.create(place, epsilon=1, policy=POLICY)
     with pytest.raises(PolicyMismatch) as caught:
         Ledger(place, policy=bounded(LINE))
     assert str(caught.value) == (
@@ -245,7 +246,7 @@ def test_another_policy_is_refused_when_opening(place: str) -> None:
 
 
 def test_another_unit_is_refused_when_opening(place: str) -> None:
-    Ledger(place, epsilon=1, unit="person", max_per_entity=2)
+    Ledger.create(place, epsilon=1, unit="person", max_per_entity=2)
     with pytest.raises(InvalidInput) as caught:
         Ledger(place, unit="record")
     assert str(caught.value) == (
@@ -256,7 +257,7 @@ def test_another_unit_is_refused_when_opening(place: str) -> None:
 
 def test_a_bound_is_refused_for_a_record_account(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
-        Ledger(path, epsilon=1, unit="record", max_per_entity=2)
+        Ledger.create(path, epsilon=1, unit="record", max_per_entity=2)
     assert str(caught.value) == (
         "max_per_entity=2 belongs to an account of unit 'person'. Nothing was created. Leave it out, or "
         "use unit='person'."
@@ -266,7 +267,7 @@ def test_a_bound_is_refused_for_a_record_account(path: Path) -> None:
 
 def test_a_person_needs_a_bound(path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
-        Ledger(path, epsilon=1, unit="person")
+        Ledger.create(path, epsilon=1, unit="person")
     assert str(caught.value) == (
         "unit='person' needs max_per_entity, the largest number of records counted of one person. Pass "
         "max_per_entity=1 or more, or use unit='record'."
@@ -276,12 +277,12 @@ def test_a_person_needs_a_bound(path: Path) -> None:
 
 def test_an_unknown_unit_is_refused(place: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        _charge(Ledger(place, epsilon=1), 0.1, unit="household")
+        _charge(Ledger.create(place, epsilon=1), 0.1, unit="household")
     assert str(caught.value) == "unit='household' is not known. Use 'record' or 'person'."
 
 
 def test_releases_from_seeded_randomness_are_refused(place: str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     with pytest.raises(InvalidInput) as caught:
         _charge(ledger, 0.1, private=False)
     assert str(caught.value) == (
@@ -292,7 +293,7 @@ def test_releases_from_seeded_randomness_are_refused(place: str) -> None:
 
 
 def test_a_release_that_cannot_cover_the_account_is_refused_and_changes_nothing(place: str) -> None:
-    ledger = Ledger(place, epsilon=1, policy=unbounded(LINE))
+    ledger = Ledger.create(place, epsilon=1, policy=unbounded(LINE))
     before = ledger.history()
     with pytest.raises(PolicyMismatch):
         _charge(ledger, 0.1)
@@ -302,19 +303,19 @@ def test_a_release_that_cannot_cover_the_account_is_refused_and_changes_nothing(
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "much", True])
 def test_an_epsilon_that_is_no_positive_number_is_refused(path: Path, epsilon: float) -> None:
-    ledger = Ledger(path, epsilon=1)
+    ledger = Ledger.create(path, epsilon=1)
     with pytest.raises(InvalidInput, match=r"^epsilon="):
         _charge(ledger, epsilon)
     with pytest.raises(InvalidInput, match=r"^epsilon="):
         ledger.raise_cap(epsilon)
     with pytest.raises(InvalidInput, match=r"^epsilon="):
-        Ledger(path.with_name("new.db"), epsilon=epsilon)
+        Ledger.create(path.with_name("new.db"), epsilon=epsilon)
     assert len(ledger.history()) == 1
     assert not path.with_name("new.db").exists()
 
 
 def test_what_is_no_policy_is_refused(place: str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     for attempt in (
         lambda: _charge(ledger, 0.1, policy="within"),
         lambda: ledger.quote(0.1, "within"),
@@ -331,7 +332,7 @@ def test_what_is_no_policy_is_refused(place: str) -> None:
 @pytest.mark.parametrize("name", ["label", "release_id"])
 @pytest.mark.parametrize("value", ["", "  ", None, 7])
 def test_names_must_be_words(place: str, name: str, value: object) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     with pytest.raises(InvalidInput) as caught:
         _charge(ledger, 0.1, **{name: value})
     assert str(caught.value) == f"{name}={value!r} must be a non-empty string. Nothing was drawn or recorded."
@@ -340,7 +341,7 @@ def test_names_must_be_words(place: str, name: str, value: object) -> None:
 
 @pytest.mark.parametrize("epsilon", [10**5000, Fraction(1, 10**5000), "1e5000"], ids=["large", "small", "text"])
 def test_numbers_too_long_to_be_kept_are_refused(place: str, epsilon: int | Fraction | str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     with pytest.raises(InvalidInput) as caught:
         _charge(ledger, epsilon)  # type: ignore[arg-type]
     assert str(caught.value) == "epsilon has more than 8192 bits. Use a rounder number, of a few digits."
@@ -352,7 +353,7 @@ def test_numbers_too_long_to_be_kept_are_refused(place: str, epsilon: int | Frac
 
 @pytest.mark.parametrize("value", ["vis\0its", "vis\ud800its"])
 def test_names_must_be_text_that_every_database_keeps(place: str, value: str) -> None:
-    ledger = Ledger(place, epsilon=1)
+    ledger = Ledger.create(place, epsilon=1)
     with pytest.raises(InvalidInput) as caught:
         _charge(ledger, 0.1, label=value)
     assert str(caught.value) == (
@@ -364,16 +365,16 @@ def test_names_must_be_text_that_every_database_keeps(place: str, value: str) ->
 @pytest.mark.parametrize("path", ["", ":memory:"])
 def test_a_ledger_in_memory_is_refused(path: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        Ledger(path, epsilon=1)
+        Ledger.create(path, epsilon=1)
     assert str(caught.value) == (
         f"path={path!r} is not a file. A ledger must outlive the program. Give the path of a file, such as 'budget.db'."
     )
 
 
 def test_an_account_that_vanished_with_its_file_is_noticed(path: Path) -> None:
-    ledger = Ledger(path, epsilon=1)
+    ledger = Ledger.create(path, epsilon=1)
     path.unlink()
-    Ledger(path, epsilon=1, dataset="other")
+    Ledger.create(path, epsilon=1, dataset="other")
     with pytest.raises(LedgerError) as caught:
         _charge(ledger, 0.1)
     assert str(caught.value) == (
@@ -386,11 +387,22 @@ def test_an_account_that_vanished_with_its_file_is_noticed(path: Path) -> None:
 
 
 def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
-    _charge(Ledger(path, epsilon=1), 0.1)
+    _charge(Ledger.create(path, epsilon=1), 0.1)
     connection = sqlite3.connect(path)
     columns = {
         table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-        for table in ("account", "entry", "level", "stream", "step", "stamp", "identity", "stream_sum", "stretch")
+        for table in (
+            "account",
+            "entry",
+            "level",
+            "stream",
+            "step",
+            "stamp",
+            "tally",
+            "identity",
+            "stream_sum",
+            "stretch",
+        )
     }
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     (spent,) = connection.execute("SELECT spent FROM account").fetchone()
@@ -409,6 +421,7 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
         *(*terms, "clock", "opened"),
     ]
     assert columns["step"] == ["stream", "time", "level", "epsilon", "label", "release_id", "recorded"]
+    assert columns["tally"] == ["account", "mark", "entry", "entries", "levels", "spent", "total", "digest"]
     assert columns["stamp"] == ["release_id", "level", "token"]
     assert columns["identity"] == ["one", "name"]
     assert columns["stream_sum"] == ["stream", "steps", "last", "digest"]  # of the rows of `step`, not of data
@@ -421,7 +434,7 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
     "statement", ["UPDATE entry SET cost = '0/1'", "DELETE FROM entry", "DELETE FROM account WHERE dataset = 'default'"]
 )
 def test_the_history_is_append_only(path: Path, statement: str) -> None:
-    ledger = Ledger(path, epsilon=1)
+    ledger = Ledger.create(path, epsilon=1)
     _charge(ledger, 0.1)
     connection = sqlite3.connect(path)
     with pytest.raises(sqlite3.IntegrityError, match="of a ledger are never"):

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from ledger_worker import POLICY, charge_once, interrupt_statements
+from ledger_worker import POLICY, charge_once, interrupt_statements, opened
 
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.ledger import Ledger
@@ -63,7 +63,7 @@ def _faulty_run(path: Path, number: int, fault: type[BaseException]) -> tuple[bo
     connect = sqlite3.connect
     interrupt_statements(strike)
     try:
-        charge_once(Ledger(path, epsilon=1))
+        charge_once(opened(path, 1))
         return True, bool(struck)
     except (fault, LedgerError):
         return False, bool(struck)
@@ -82,9 +82,9 @@ def test_a_fault_before_any_statement_never_loses_an_acknowledged_charge(
         number += 1
         path = tmp_path / f"{number}.db"
         if exists:
-            Ledger(path, epsilon=1)
+            Ledger.create(path, epsilon=1)
         acknowledged, struck = _faulty_run(path, number, fault)
-        ledger = Ledger(path, epsilon=1)
+        ledger = opened(path, 1)
         assert acknowledged * ONE <= ledger.spent <= ONE
         charge_once(ledger)  # and it works on
         if not struck:
@@ -96,7 +96,7 @@ def test_a_fault_before_any_statement_never_loses_an_acknowledged_charge(
 
 @pytest.mark.usefixtures("restored")
 def test_a_fault_before_the_commit_records_nothing(path: Path) -> None:
-    ledger = Ledger(path, epsilon=1)
+    ledger = Ledger.create(path, epsilon=1)
     charge_once(ledger)
     before = ledger.history()
 
@@ -158,7 +158,7 @@ def test_processes_at_once_spend_exactly_the_total(path: Path) -> None:
 
 
 def test_threads_at_once_spend_exactly_the_total(path: Path) -> None:
-    ledger, acknowledged = Ledger(path, epsilon=0.2), []
+    ledger, acknowledged = Ledger.create(path, epsilon=0.2), []
 
     def spend() -> None:
         try:
@@ -179,7 +179,7 @@ def test_threads_at_once_spend_exactly_the_total(path: Path) -> None:
 
 def test_two_first_releases_at_once_agree_on_the_terms(path: Path) -> None:
     """Another process's first release arrives between the weighing and the recording of ours."""
-    ledger, rival = Ledger(path, epsilon=1), Ledger(path)
+    ledger, rival = Ledger.create(path, epsilon=1), Ledger(path)
     weigh = ledger._rate
 
     def overtaken(*terms: object) -> int:

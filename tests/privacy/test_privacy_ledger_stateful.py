@@ -29,7 +29,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def open_new(self, total: Fraction) -> None:
         self.place = self.new_place()
         self.total, self.spent, self.lines = total, Fraction(0), 1
-        self.ledgers = [Ledger(self.place, epsilon=total, policy=ACCOUNT)]
+        self.ledgers = [Ledger.create(self.place, epsilon=total, policy=ACCOUNT)]
 
     @rule()
     def open_again(self) -> None:

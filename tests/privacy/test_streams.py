@@ -24,7 +24,7 @@ NOON = datetime(2026, 3, 1, 12)
 
 @pytest.fixture
 def ledger(place: str) -> Ledger:
-    return Ledger(place, epsilon=1)
+    return Ledger.create(place, epsilon=1)
 
 
 @pytest.fixture
@@ -381,7 +381,8 @@ def test_a_stream_does_not_touch_the_total_of_its_ledger(ledger: Ledger, stream:
 
 def test_streams_are_counted_apart(ledger: Ledger, stream: StreamAccount) -> None:
     other = ledger.stream("trips", epsilon=2, window=3, policy=POLICY)
-    elsewhere = Ledger(ledger.place, epsilon=1, dataset="ferries").stream("visits", epsilon=3, window=2, policy=POLICY)
+    ferries = Ledger.create(ledger.place, epsilon=1, dataset="ferries")
+    elsewhere = ferries.stream("visits", epsilon=3, window=2, policy=POLICY)
     for account, epsilon in ((stream, 1), (other, 2), (elsewhere, 3)):
         assert _charge(account, 1, epsilon) == 0
     assert [len(account) for account in (stream, other, elsewhere)] == [1, 1, 1]
@@ -392,7 +393,7 @@ def test_a_ledger_knows_its_streams_and_not_those_of_others(ledger: Ledger) -> N
     for name in ("visits", "arrivals"):
         ledger.stream(name, epsilon=1, window=2, policy=POLICY)
     assert ledger.streams() == ("visits", "arrivals")
-    assert Ledger(ledger.place, epsilon=1, dataset="ferries").streams() == ()
+    assert Ledger.create(ledger.place, epsilon=1, dataset="ferries").streams() == ()
 
 
 def test_a_stream_has_a_first_and_a_last_step(stream: StreamAccount) -> None:

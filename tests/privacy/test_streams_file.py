@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def stream(path: Path) -> StreamAccount:
     """ε = 1 in every 3 steps; three steps, the second skipped and the first raised."""
-    stream = Ledger(path, epsilon=1).stream("visits", epsilon=1, window=3, policy=POLICY)
+    stream = Ledger.create(path, epsilon=1).stream("visits", epsilon=1, window=3, policy=POLICY)
     stream.charge(1, "1/4", label="visits", release_id="r1")
     stream.skip(2)
     stream.charge(3, "1/4", label="visits", release_id="r3")
@@ -85,7 +85,7 @@ def test_a_window_is_one_stretch_of_the_table(
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_older_ledger_takes_streams_and_keeps_what_it_had(path: Path, version: int) -> None:
-    ledger = Ledger(path, epsilon=1)
+    ledger = Ledger.create(path, epsilon=1)
     ledger.charge(0.25, POLICY, label="visits", release_id="r1")
     before = ledger.history()
     _edit(
@@ -93,6 +93,7 @@ def test_an_older_ledger_takes_streams_and_keeps_what_it_had(path: Path, version
         "DROP TABLE identity",
         "DROP TABLE stretch",
         "DROP TABLE stream_sum",
+        "DROP TABLE tally",
         "DROP TABLE stamp",
         "DROP TABLE step",
         "DROP TABLE stream",
@@ -192,7 +193,7 @@ def test_a_raise_notices_a_window_that_is_overspent(stream: StreamAccount, path:
 
 @pytest.mark.parametrize("other", ["none", "another"])
 def test_a_file_that_was_replaced_is_noticed(stream: StreamAccount, path: Path, tmp_path: Path, other: str) -> None:
-    replacement = Ledger(tmp_path / "other.db", epsilon=1)
+    replacement = Ledger.create(tmp_path / "other.db", epsilon=1)
     if other == "another":
         replacement.stream("visits", epsilon=2, window=3, policy=POLICY)
     shutil.copy(replacement.path, path)
@@ -221,7 +222,7 @@ def test_a_fault_before_any_statement_never_loses_an_acknowledged_step(
     number, struck = 0, True
     while struck:
         number += 1
-        ledger = Ledger(tmp_path / f"{number}.db", epsilon=1)
+        ledger = Ledger.create(tmp_path / f"{number}.db", epsilon=1)
         stream = ledger.stream("visits", epsilon=1, window=3, policy=POLICY)
         stream.charge(1, "1/4", label="visits", release_id="r1")
         struck, acknowledged = False, False
@@ -265,7 +266,7 @@ def _output(process: subprocess.Popen[str]) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 def test_killed_before_any_statement_a_stream_is_whole_and_nothing_acknowledged_is_lost(path: Path) -> None:
-    stream = Ledger(path, epsilon=1).stream("visits", epsilon=1, window=5, policy=POLICY)
+    stream = Ledger.create(path, epsilon=1).stream("visits", epsilon=1, window=5, policy=POLICY)
     acknowledged = _output(_start("die_at_each_statement", path))
     assert acknowledged[-1] == 2
     assert len(acknowledged) > 20
@@ -281,7 +282,7 @@ def test_killed_before_any_statement_a_stream_is_whole_and_nothing_acknowledged_
 
 @pytest.mark.slow
 def test_processes_that_race_release_every_step_once(path: Path) -> None:
-    stream = Ledger(path, epsilon=1).stream("visits", epsilon=1, window=3, policy=POLICY)
+    stream = Ledger.create(path, epsilon=1).stream("visits", epsilon=1, window=3, policy=POLICY)
     workers = [_start("race", path, 90) for _ in range(2)]
     got = [_output(worker) for worker in workers]
     assert sorted(got[0] + got[1]) == list(range(90))
@@ -290,7 +291,7 @@ def test_processes_that_race_release_every_step_once(path: Path) -> None:
 
 @pytest.mark.slow
 def test_processes_that_ask_for_too_much_never_overfill_a_window(path: Path) -> None:
-    stream = Ledger(path, epsilon=1).stream("visits", epsilon=1, window=4, policy=POLICY)
+    stream = Ledger.create(path, epsilon=1).stream("visits", epsilon=1, window=4, policy=POLICY)
     for worker in [_start("overspend", path, 120) for _ in range(2)]:
         _output(worker)
     assert Fraction(4, 5) <= _fullest(stream) <= 1

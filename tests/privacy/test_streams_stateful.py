@@ -35,7 +35,7 @@ class StreamMachine(RuleBasedStateMachine):
     def open_new(self, epsilon: Fraction, size: int, clock: bool) -> None:
         self.place, self.epsilon, self.size, self.clock = self.new_place(), epsilon, size, clock
         window = timedelta(hours=size) if clock else size
-        self.streams = [Ledger(self.place, epsilon=1).stream("s", epsilon=epsilon, window=window, policy=POLICY)]
+        self.streams = [Ledger.create(self.place, epsilon=1).stream("s", epsilon=epsilon, window=window, policy=POLICY)]
         self.now = 0
         self.spent: dict[int, Fraction] = {}
         self.levels: dict[int, int] = {}

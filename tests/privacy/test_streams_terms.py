@@ -18,7 +18,7 @@ POLICY = threshold(LINE, theta=1)
 
 @pytest.fixture
 def ledger(place: str) -> Ledger:
-    return Ledger(place, epsilon=1)
+    return Ledger.create(place, epsilon=1)
 
 
 @pytest.fixture

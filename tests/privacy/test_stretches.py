@@ -44,7 +44,7 @@ EDITS = {
 @pytest.fixture
 def stream(place: str) -> StreamAccount:
     """ε = 1 in every 4 steps; 40 steps, one of them raised."""
-    stream = Ledger(place, epsilon=1).stream("visits", epsilon=1, window=4, policy=POLICY)
+    stream = Ledger.create(place, epsilon=1).stream("visits", epsilon=1, window=4, policy=POLICY)
     with stream._store.write() as connection:  # as `charge` records them, in one transaction
         _record(connection, stream, range(1, 41))
     stream.raise_step(39, "1/4", level=1, label="finer")
@@ -151,7 +151,7 @@ def test_marks_tell_all_that_a_row_says() -> None:
 @pytest.mark.parametrize("window", [timedelta(hours=1), timedelta(days=365 * 9998)])
 def test_clock_time_has_stretches_too(place: str, window: timedelta) -> None:
     """At the ends of the calendar as well."""
-    stream = Ledger(place, epsilon=1).stream("visits", epsilon=1, window=window, policy=POLICY)
+    stream = Ledger.create(place, epsilon=1).stream("visits", epsilon=1, window=window, policy=POLICY)
     times = [datetime(1, 1, 1, tzinfo=UTC), datetime(1969, 12, 31, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)]
     for time in times:
         stream.charge(time, "1/8", label="visits", release_id=str(time))
@@ -164,7 +164,7 @@ def test_clock_time_has_stretches_too(place: str, window: timedelta) -> None:
 
 def test_steps_at_the_ends_of_what_is_counted(place: str) -> None:
     window = (1 << 62) - 1
-    stream = Ledger(place, epsilon=1).stream("visits", epsilon=1, window=window, policy=POLICY)
+    stream = Ledger.create(place, epsilon=1).stream("visits", epsilon=1, window=window, policy=POLICY)
     for time in (-(1 << 61), 0, 1 << 61):
         stream.charge(time, "1/8", label="visits", release_id=str(time))
     assert len(Ledger(place).stream("visits")) == 3
@@ -213,7 +213,7 @@ def test_a_long_stream_is_counted_with_its_ledger_and_added_up_by_itself(
 
 def test_a_ledger_of_version_four_gets_its_name_and_its_sums(tmp_path: Path) -> None:
     path = tmp_path / "budget.db"
-    stream = Ledger(path, epsilon=1).stream("visits", epsilon=1, window=4, policy=POLICY)
+    stream = Ledger.create(path, epsilon=1).stream("visits", epsilon=1, window=4, policy=POLICY)
     stream.charge(1, "1/8", label="visits", release_id="s")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for table in ("identity", "stream_sum", "stretch"):
@@ -224,4 +224,4 @@ def test_a_ledger_of_version_four_gets_its_name_and_its_sums(tmp_path: Path) -> 
     again.charge(2, "1/8", label="visits", release_id="t")
     assert [step.release_id for step in Ledger(path).stream("visits").entries()] == ["s", "t"]
     assert Ledger(path).payer == ledger.payer
-    assert Ledger(tmp_path / "other.db", epsilon=1).payer != ledger.payer
+    assert Ledger.create(tmp_path / "other.db", epsilon=1).payer != ledger.payer

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ledger_worker import opened
 from vault_disk import Death, Killed, dying
 from vault_states import NAME, SIZE, USELESS, advance, next_state, posix, same
 from vault_worker import output, refine, run, start
@@ -48,7 +49,7 @@ def test_dead_before_any_write_a_repeat_gives_one_noise_for_one_charge(tmp_path:
         handed_out: list[sf.Release] = []
         try:
             with dying(place, Death(number, power_cut)) as writes:
-                ledger = sf.Ledger(place / "budget.db", epsilon=10)
+                ledger = opened(place / "budget.db", 10)
                 vault = sf.Vault(place / "secrets", key=place / "vault.key")
                 handed_out.append(plan.publish(np.arange(12), vault=vault, ledger=ledger))
                 handed_out.append(handed_out[0].refine(2, vault=vault, ledger=ledger))
@@ -56,7 +57,7 @@ def test_dead_before_any_write_a_repeat_gives_one_noise_for_one_charge(tmp_path:
             pass
         else:
             break
-        ledger = sf.Ledger(place / "budget.db", epsilon=10)
+        ledger = opened(place / "budget.db", 10)
         vault = sf.Vault(place / "secrets", key=place / "vault.key")
         assert all(found.intact for found in vault.check()), writes[-1]
         if handed_out:

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from ledger_worker import opened
 from vault_disk import Death, Killed, dying
 from vault_states import posix, same
 
@@ -76,7 +77,7 @@ class VaultMachine(RuleBasedStateMachine):
 
     def open(self) -> tuple[sf.Vault, sf.Ledger]:
         vault = sf.Vault(self.secrets, key=self.place / "vault.key")
-        return vault, sf.Ledger(self.place / "budget.db", epsilon=self.total)
+        return vault, opened(self.place / "budget.db", self.total)
 
     @property
     def spent(self) -> Fraction:

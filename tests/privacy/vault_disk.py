@@ -24,6 +24,8 @@ from typing import Any
 import pytest
 from ledger_worker import interrupt_statements
 
+from sfumato.ledger import claim
+
 _READING = ("SELECT", "PRAGMA", "BEGIN")
 
 
@@ -108,6 +110,7 @@ class _Disk:
     def spy(self, patched: pytest.MonkeyPatch) -> None:
         real_open, real_replace = os.open, os.replace
         real_unlink, real_link, real_mkdir = os.unlink, os.link, os.mkdir
+        real_renamed = claim._renamed
 
         def opened(path: Any, flags: int, *rest: Any, **named: Any) -> int:
             if flags & os.O_CREAT:
@@ -139,6 +142,11 @@ class _Disk:
             self._renaming(Path(target))
             real_link(source, target)
 
+        def renamed(draft: Path, path: Path) -> bool:
+            self.strike(f"rename {path.name}")
+            self._renaming(path)
+            return real_renamed(draft, path)
+
         def mkdir(path: Any, *rest: Any, **named: Any) -> None:
             self.strike(f"mkdir {Path(path).name}")
             self._renaming(Path(path))
@@ -150,6 +158,7 @@ class _Disk:
         patched.setattr(os, "unlink", unlink)
         patched.setattr(os, "link", link)
         patched.setattr(os, "mkdir", mkdir)
+        patched.setattr(claim, "_renamed", renamed)
         patched.setattr(os, "fdopen", lambda handle, mode: _File(handle, mode, self._writing(handle)))
         patched.setattr(sqlite3, "connect", sqlite3.connect)  # put back when the block ends
         interrupt_statements(self._statement)

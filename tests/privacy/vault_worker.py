@@ -10,6 +10,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+from ledger_worker import opened
 from vault_states import NAME, SIZE, first_state, next_state
 
 from sfumato.domain import Line
@@ -22,7 +23,7 @@ POLICY = threshold(Line(0, 1, cells=5), theta=1)
 
 
 def open_all(directory: Path) -> tuple[Vault, Ledger]:
-    return Vault(directory / "secrets", key=directory / "vault.key"), Ledger(directory / "budget.db", epsilon=10**6)
+    return Vault(directory / "secrets", key=directory / "vault.key"), opened(directory / "budget.db", 10**6)
 
 
 def start(directory: Path, size: int = SIZE) -> None:

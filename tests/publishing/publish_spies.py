@@ -23,7 +23,8 @@ class SpyLedger(sf.Ledger):
     """A ledger with a line in the journal once a charge is on disk."""
 
     def __init__(self, path, journal, epsilon):
-        super().__init__(path, epsilon=epsilon)
+        sf.Ledger.create(path, epsilon=epsilon)
+        super().__init__(path)
         self.journal = journal
 
     def charge(self, *given, **named):

@@ -133,7 +133,7 @@ def test_a_generator_of_numpy_is_no_source(ledger, journal):
 def test_what_is_no_ledger_is_refused(journal):
     with pytest.raises(sf.InvalidInput) as refusal:
         plan_for().publish(COUNTS, ledger="budget.db", source=SpySource(journal))
-    assert str(refusal.value) == "ledger=str is not a ledger. Open one with sf.Ledger(path, epsilon=…)."
+    assert str(refusal.value) == "ledger=str is not a ledger. Open one with sf.Ledger(path)."
     assert journal == []
 
 

@@ -35,7 +35,7 @@ def test_dropped_records_are_published_where_it_is_hidden(policy: sf.Policy) -> 
 
 
 def test_dropped_records_are_not_charged_to_an_account_of_another_policy(tmp_path: Path) -> None:
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=10, policy=sf.threshold(LINE, 5))
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=10, policy=sf.threshold(LINE, 5))
     policy = sf.within(LINE, 0.4, sources="boundary")
     with pytest.raises(sf.PolicyMismatch) as refusal:
         sf.plan(policy, sf.ranges(), 1).publish(dropped(policy), ledger=ledger)
@@ -51,7 +51,7 @@ def test_a_seeded_choice_of_records_makes_a_release_that_is_not_private(tmp_path
     counts = sf.count(people, LINE, entity="user", max_per_entity=1, source=sf.SeededSource(1))
     plan = sf.plan(sf.within(LINE, 0.2), sf.ranges(), 1, max_per_entity=1)
     assert not plan.publish(counts).private
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=10)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=10)
     with pytest.raises(sf.InvalidInput, match="seeded randomness is not private"):
         plan.publish(counts, ledger=ledger)
     assert ledger.spent == 0

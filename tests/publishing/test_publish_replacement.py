@@ -78,7 +78,7 @@ def test_the_worst_ratio_by_hand():
 @pytest.mark.parametrize("name", POLICIES)
 def test_what_the_guarantee_says_is_charged_once(name, tmp_path):
     policy = POLICIES[name]
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=100)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=100)
     release = sf.plan(policy, sf.histogram(), "0.5").publish(bounded_counts(), ledger=ledger)
     factor = int(policy.diameter)
     assert release.guarantee.epsilon == ledger.spent == Fraction(factor, 2)
@@ -107,7 +107,7 @@ def test_where_no_other_record_matters_nothing_is_added():
 
 def test_a_policy_without_a_bound_on_the_move_is_refused_before_anything_is_charged(tmp_path):
     policy = sf.graph(LINE, [(0, 1), (2, sf.ABSENT)], publish_component_totals=True)
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=10)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=10)
     for given in ({}, {"ledger": ledger}):
         with pytest.raises(sf.PolicyMismatch, match="another record of the same person may take the place"):
             sf.plan(policy, sf.histogram(), 1).publish(bounded_counts(), **given)
@@ -115,7 +115,7 @@ def test_a_policy_without_a_bound_on_the_move_is_refused_before_anything_is_char
 
 
 def test_refine_and_files_speak_in_the_epsilon_of_the_guarantee(tmp_path):
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=10)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=10)
     vault = sf.Vault(tmp_path / "secrets", key=tmp_path / "vault.key")
     plan = sf.plan(POLICIES["unbounded"], sf.histogram(), 1, mechanism="identity")
     first = plan.publish(bounded_counts(), ledger=ledger, vault=vault)
@@ -137,7 +137,7 @@ def test_refine_and_files_speak_in_the_epsilon_of_the_guarantee(tmp_path):
 
 def test_an_old_entry_is_refined_at_its_old_rate(tmp_path, monkeypatch):
     """Before, the guarantee said the plan's ε, and the ledger charged it twice: so it goes on."""
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=10)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=10)
     vault = sf.Vault(tmp_path / "secrets", key=tmp_path / "vault.key")
     with monkeypatch.context() as then:
         then.setattr(importlib.import_module("sfumato.publishing.publish"), "replacement", lambda *_: 1)
@@ -157,7 +157,7 @@ def test_an_old_entry_is_refined_at_its_old_rate(tmp_path, monkeypatch):
 
 
 def test_a_stream_spends_what_its_steps_promise(tmp_path):
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=10)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=10)
     for name, counts in (("bounded", bounded_counts()), ("plain", np.array([3, 2, 4]))):
         stream = sf.Stream(
             POLICIES["unbounded"], sf.histogram(), epsilon=1, window=2, ledger=ledger, name=name,

@@ -63,7 +63,7 @@ def test_where_warnings_are_errors_nothing_is_drawn_without_a_ledger(monkeypatch
 
 @pytest.mark.filterwarnings("error::sfumato.NoLedgerWarning")
 def test_a_ledger_or_seeded_randomness_or_a_refusal_is_not_warned_of(tmp_path):
-    PLAN.publish(COUNTS, ledger=sf.Ledger(tmp_path / "budget.db", epsilon=1))
+    PLAN.publish(COUNTS, ledger=sf.Ledger.create(tmp_path / "budget.db", epsilon=1))
     PLAN.publish(COUNTS, source=sf.SeededSource(1))
     sf.median(np.arange(9.0), bounds=(0, 9), epsilon=1, source=sf.SeededSource(1))
     with pytest.raises(sf.InvalidInput):
@@ -83,7 +83,7 @@ def test_a_program_hears_it_once_on_standard_error():
 
 @pytest.mark.parametrize("ask", [sf.median, lambda *a, **k: sf.quantile(*a, 0.25, **k)])
 def test_values_mostly_beyond_the_bounds_of_a_median_are_told_and_answered(ask, tmp_path):
-    ledger = sf.Ledger(tmp_path / "budget.db", epsilon=1)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=1)
     with pytest.warns(sf.DataWarning, match="All .100 %. of the records lie outside the bounds") as told:
         ask(np.full(9, 777.0), bounds=(0, 9), epsilon=1, ledger=ledger)
     assert "777" not in str(told[0].message)

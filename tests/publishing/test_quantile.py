@@ -298,7 +298,7 @@ def test_refusals_leave_no_trace(case, ledger, journal):
 def test_what_is_no_ledger_or_source_is_refused(journal):
     with pytest.raises(sf.InvalidInput) as refusal:
         median(VALUES, **UNIT, ledger="budget.db", source=SpySource(journal))
-    assert str(refusal.value) == "ledger=str is not a ledger. Open one with sf.Ledger(path, epsilon=…)."
+    assert str(refusal.value) == "ledger=str is not a ledger. Open one with sf.Ledger(path)."
     with pytest.raises(sf.InvalidInput) as refusal:
         median(VALUES, **UNIT, source=np.random.default_rng(1))
     assert str(refusal.value).startswith("source=Generator is not a source of random words.")

@@ -45,7 +45,7 @@ def vault(tmp_path):
 
 @pytest.fixture
 def ledger(tmp_path):
-    return sf.Ledger(tmp_path / "budget.db", epsilon=10)
+    return sf.Ledger.create(tmp_path / "budget.db", epsilon=10)
 
 
 def published(name, vault, ledger=None, epsilon=1, seed=3):
@@ -304,7 +304,7 @@ def test_a_charged_release_is_refined_with_its_ledger_alone(vault, ledger, tmp_p
     assert refused(lambda: first.refine(epsilon=2, vault=vault)).endswith(
         "Nothing was drawn or recorded. Give ledger=…, the one it was published with."
     )
-    other = sf.Ledger(tmp_path / "other.db", epsilon=10)
+    other = sf.Ledger.create(tmp_path / "other.db", epsilon=10)
     assert "was not charged to account 'default'" in refused(lambda: first.refine(epsilon=2, vault=vault, ledger=other))
 
 
@@ -360,7 +360,7 @@ def test_a_copy_of_the_vault_hands_out_no_second_noise(vault, ledger, tmp_path, 
 def test_a_ledger_that_disagrees_with_the_vault_is_refused(vault, ledger, tmp_path):
     """A charge by hand under the same id in another ledger does not pay for a level."""
     first, _ = published("edges", vault, ledger)
-    other = sf.Ledger(tmp_path / "other.db", epsilon=10)
+    other = sf.Ledger.create(tmp_path / "other.db", epsilon=10)
     other.charge("1.99", first.guarantee.policy, label="by hand", release_id=first.id)
     told = refused(lambda: first.refine(epsilon=2, vault=vault, ledger=other), other)
     assert "was not paid for by account 'default'" in told

@@ -30,7 +30,7 @@ def vault(tmp_path: Path) -> Vault:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "budget.db", epsilon=10)
+    return Ledger.create(tmp_path / "budget.db", epsilon=10)
 
 
 def _refused(kind: type[Exception], act: object, *ledgers: Ledger) -> str:
@@ -142,12 +142,12 @@ def test_a_copy_of_both_that_went_another_way_is_refused(vault: Vault, ledger: L
 
 def _another(where: str, ledger: Ledger, tmp_path: Path) -> Ledger:
     if where == "the same file":
-        return Ledger(ledger.place, epsilon=1000, dataset="other")
+        return Ledger.create(ledger.place, epsilon=1000, dataset="other")
     if where == "the same name":
         assert ledger.path is not None
         ledger.path.rename(tmp_path / "moved.db")
-        return Ledger(ledger.place, epsilon=1000)
-    return Ledger(tmp_path / "fresh.db", epsilon=1000)
+        return Ledger.create(ledger.place, epsilon=1000)
+    return Ledger.create(tmp_path / "fresh.db", epsilon=1000)
 
 
 @pytest.mark.parametrize("where", ["a fresh file", "the same file", "the same name"])
@@ -183,7 +183,7 @@ def test_what_was_published_without_a_ledger_is_refined_without_one(vault: Vault
 def test_the_first_ledger_that_pays_for_a_level_stays_the_one(vault: Vault, ledger: Ledger, tmp_path: Path) -> None:
     """Published without a ledger, charged by hand, refined with it: from then on it is asked."""
     first = PLAN.publish(COUNTS, vault=vault)
-    other = Ledger(tmp_path / "other.db", epsilon=100)
+    other = Ledger.create(tmp_path / "other.db", epsilon=100)
     for one in (ledger, other):
         one.charge(1, POLICY, label="by hand", release_id=first.id)
     first.refine(2, ledger=ledger, vault=vault)
@@ -221,13 +221,13 @@ def old(vault: Vault, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_an_old_state_adopts_the_first_ledger_that_matches(
     old: Release, vault: Vault, ledger: Ledger, tmp_path: Path
 ) -> None:
-    other = Ledger(tmp_path / "other.db", epsilon=100)
+    other = Ledger.create(tmp_path / "other.db", epsilon=100)
     other.charge("1.5", POLICY, label="another amount", release_id=old.id)
     assert "disagree about the levels" in _refused(sf.VaultError, lambda: old.refine(3, ledger=other, vault=vault))
     old.refine(2, ledger=ledger, vault=vault)
     assert vault.read(old.id).payer == ledger.payer
     assert (tmp_path / "secrets" / f"{old.id}.state").read_bytes()[8] == 2
-    fresh = Ledger(tmp_path / "fresh.db", epsilon=100)
+    fresh = Ledger.create(tmp_path / "fresh.db", epsilon=100)
     fresh.charge(2, POLICY, label="by hand", release_id=old.id)
     assert "was not paid for by" in _refused(sf.VaultError, lambda: old.refine(3, ledger=fresh, vault=vault), fresh)
     assert old.refine(3, ledger=ledger, vault=vault).guarantee.epsilon == 3
@@ -237,7 +237,7 @@ def test_an_old_state_that_another_ledger_took_is_not_handed_out_by_the_first(
     old: Release, vault: Vault, ledger: Ledger, tmp_path: Path
 ) -> None:
     """Charged in a fresh ledger and refined there to ε = 100: the first one has not paid for that."""
-    fresh = Ledger(tmp_path / "fresh.db", epsilon=100)
+    fresh = Ledger.create(tmp_path / "fresh.db", epsilon=100)
     fresh.charge(1, POLICY, label="by hand", release_id=old.id)
     old.refine(100, ledger=fresh, vault=vault)
     for epsilon in (100, 2):
@@ -250,7 +250,7 @@ def test_a_level_that_another_ledger_refused_does_not_stand_in_the_way(
     old: Release, vault: Vault, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Staged for one ledger and never charged: for another it is drawn anew, and it is the one that is handed out."""
-    other = Ledger(tmp_path / "other.db", epsilon=100)
+    other = Ledger.create(tmp_path / "other.db", epsilon=100)
     other.charge(1, POLICY, label="by hand", release_id=old.id)
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "raise_level", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))

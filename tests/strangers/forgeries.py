@@ -159,7 +159,7 @@ class Seeds:
             plan = sf.plan(policy, sf.histogram(), "0.7", mechanism=mechanism, **options)
             release = plan.publish(counts, source=sf.SeededSource(3))
             self.releases.append(release.save(folder / f"{name}.sfumato").read_bytes())
-        ledger = sf.Ledger(folder / "budget.db", epsilon=100)
+        ledger = sf.Ledger.create(folder / "budget.db", epsilon=100)
         self.vault = sf.Vault(folder / "vault", folder / "vault.key")
         coarse = sf.plan(sf.threshold(LINE, 2), sf.ranges(), 1, mechanism="hierarchy").publish(
             np.arange(12), ledger=ledger, vault=self.vault

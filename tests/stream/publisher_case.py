@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +20,10 @@ HOUR = timedelta(hours=1)
 
 
 def ledger(folder: Path) -> sf.Ledger:
-    return sf.Ledger(folder / "budget.db", epsilon=1)
+    """The folder's ledger, made by whoever comes first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sf.LedgerCreated)
+        return sf.Ledger(folder / "budget.db", epsilon=1)
 
 
 def stream(folder: Path, allocation: str = "even", **given) -> Stream:

@@ -143,7 +143,7 @@ def test_a_ledger_is_required():
     with pytest.raises(InvalidInput) as refused:
         Stream(POLICY, sf.histogram(), epsilon=1, window=3, ledger="budget.db", name="visits")
     assert str(refused.value) == (
-        "ledger=str is not a ledger. Nothing was drawn or recorded. Open one with sf.Ledger(path, epsilon=…)."
+        "ledger=str is not a ledger. Nothing was drawn or recorded. Open one with sf.Ledger(path)."
     )
 
 

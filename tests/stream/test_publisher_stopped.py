@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from time import sleep
 
+import numpy as np
 import pytest
 from publisher_case import COUNTS, POLICY, budgets, fullest, ledger, stream
 
@@ -189,3 +190,36 @@ def test_a_name_stays_in_its_own_folder(tmp_path, name):
     assert path.parent.parent == tmp_path / "budget.db.streams" / "default"
     assert len(path.parent.name) > 0
     assert ".." not in path.parent.parts
+
+
+def test_a_step_that_the_disk_does_not_take_after_its_charge_is_in_the_outbox(tmp_path, monkeypatch):
+    series = stream(tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(series._archive.box), "put", full)
+        with pytest.raises(sf.Undelivered, match="The step of 0 of stream 'visits' could not be stored") as lost:
+            series.publish(0, COUNTS)
+    kept = lost.value.kept
+    assert kept.parent == tmp_path / "budget.db.outbox"
+    released = sf.load(kept)
+    assert series.history()[0].release_id == released.id
+    kept.rename(series._archive.box._file(0, 0))  # where it belongs, and the stream has it again
+    assert np.array_equal(series.publish(0, COUNTS).counts, released.counts)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_a_step_without_room_on_the_disk_charges_nothing(tmp_path, monkeypatch):
+    series = stream(tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sfumato.files._set_aside", full)
+        with pytest.raises(InvalidInput, match=r"cannot be used: No space left on device\. Nothing was drawn"):
+            series.publish(0, COUNTS)
+    assert series.history() == ()
+    assert series.publish(0, COUNTS) is not None

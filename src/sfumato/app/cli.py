@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +13,10 @@ import sfumato as sf
 from sfumato.app import audit, check, ledger, options, preflight, stream, vault
 from sfumato.app import demo as demonstration
 from sfumato.app.groups import Columns, Data, NewFile, Publishing, Question, takes_groups
+from sfumato.app.out import ledger_file, prepared
 from sfumato.app.output import emit, reported, say
 from sfumato.errors import InvalidInput
+from sfumato.release.outbox import deliver
 
 app = typer.Typer(
     add_completion=False,
@@ -84,24 +87,23 @@ def publish(
     elsewhere gross errors are a warning. Look beforehand, at no cost, with: sfumato check, and the same options.
 
     Example: sfumato publish visits.parquet --x lon --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01
-    --epsilon 1 --ledger budget.db --out visits.sfumato      (open the ledger once with: sfumato ledger open budget.db
+    --epsilon 1 --ledger budget.db --out visits.sfumato      (make the ledger once with: sfumato ledger create budget.db
     --epsilon 10)
     """
     with reported(as_json):
         publishing.require_choice()
-        ledger_place, dataset, label = publishing.ledger_place, publishing.dataset, publishing.label
-        vault_folder, key = publishing.vault_folder, publishing.key
+        ledger_place, vault_folder, key = publishing.ledger_place, publishing.vault_folder, publishing.key
         chosen = question.plan()
-        if out.is_dir() or not out.absolute().parent.is_dir():
-            raise InvalidInput(f"--out {out} cannot be written there. Nothing was counted, drawn or recorded.")
-        account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=dataset)
+        account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=publishing.dataset)
         secrets = None if vault_folder is None else sf.Vault(vault_folder, key)
-        counts = columns.count(data, chosen.policy, question.max_per_entity, progress=not as_json)
-        if not as_json or (preflight.at_terminal() and not publishing.yes):
-            preflight.tell(counts.report)
-        preflight.decide(counts.report, strict=publishing.strict, yes=publishing.yes)
-        release = chosen.publish(counts, ledger=account, vault=secrets, label=label)
-        release.save(out)
+        apart = {"the ledger": ledger_file(ledger_place), "the vault's key": key}
+        with prepared(out, cells=chosen.policy.domain.size, apart=apart, data=data) as file:
+            counts = columns.count(data, chosen.policy, question.max_per_entity, progress=not as_json)
+            if not as_json or (preflight.at_terminal() and not publishing.yes):
+                preflight.tell(counts.report)
+            preflight.decide(counts.report, strict=publishing.strict, yes=publishing.yes)
+            release = chosen.publish(counts, ledger=account, vault=secrets, label=publishing.label)
+            deliver(release, file, ledger=ledger_file(ledger_place))
         if as_json:
             emit(
                 _described(release)
@@ -132,13 +134,14 @@ def refine(
     --out visits-2.sfumato
     """
     with reported(as_json):
-        if out.is_dir() or not out.absolute().parent.is_dir():
-            raise InvalidInput(f"--out {out} cannot be written there. Nothing was drawn or recorded.")
         if not vault_folder.is_dir():
             raise InvalidInput(f"there is no vault {vault_folder}. Nothing was drawn or recorded.")
         account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=dataset)
-        finer = sf.load(release).refine(epsilon, vault=sf.Vault(vault_folder, key), ledger=account, label=label)
-        finer.save(out)
+        coarse = sf.load(release)
+        apart = {"the ledger": ledger_file(ledger_place), "the vault's key": key}
+        with prepared(out, cells=math.prod(coarse.domain.shape), apart=apart) as file:
+            finer = coarse.refine(epsilon, vault=sf.Vault(vault_folder, key), ledger=account, label=label)
+            deliver(finer, file, ledger=ledger_file(ledger_place))
         if as_json:
             emit(
                 _described(finer)

@@ -45,7 +45,7 @@ def run(out: Path, people: int, *, as_json: bool) -> None:
     # sf.count would choose a visit of each person by itself. Here the city does, so that it knows the truth.
     chosen = one_visit_each(city, seed + 1)
     counts = sf.count(as_table(chosen), grid, x="lon", y="lat", entity="person", max_per_entity=1)
-    ledger = sf.Ledger(budget, epsilon=3.0, dataset=f"city {seed}")
+    ledger = sf.Ledger.create(budget, epsilon=3.0, dataset=f"city {seed}")
     release = plan.publish(counts, ledger=ledger, label="demonstration")
     release.save(release_file)
     reread = sf.load(release_file)

@@ -22,6 +22,7 @@ from sfumato.errors import (
     SfumatoError,
     SfumatoWarning,
     TooLarge,
+    Undelivered,
     VaultError,
 )
 from sfumato.reading import visible
@@ -108,10 +109,11 @@ def reported(as_json: bool) -> Iterator[None]:
     except (SfumatoError, OSError) as error:
         code = next(code for kind, code in EXIT_CODES if isinstance(error, kind))
         kind, message = type(error).__name__, str(error)
+        kept = str(error.kept) if isinstance(error, Undelivered) and error.kept is not None else None
     except Exception as error:  # whatever it is, its text is not to be printed
         if os.environ.get("SFUMATO_DEBUG"):
             raise
-        code, kind = 1, type(error).__name__
+        code, kind, kept = 1, type(error).__name__, None
         message = (
             f"an unexpected {kind} stopped the program. Its message may quote a record and is not shown; "
             "set SFUMATO_DEBUG=1 to see it. Please report it."
@@ -119,7 +121,7 @@ def reported(as_json: bool) -> Iterator[None]:
     else:
         return
     if as_json:
-        emit({"error": {"kind": kind, "message": message, "exit_code": code}})
+        emit({"error": {"kind": kind, "message": message, "exit_code": code, **({"kept": kept} if kept else {})}})
     else:
         tell_operator(f"Error: {message}")
     sys.exit(code)

@@ -1,9 +1,14 @@
-"""What every charge is asked before anything is recorded."""
+"""What every charge is asked before anything is recorded, and what it is told when it does not fit."""
 
 from __future__ import annotations
 
-from sfumato.errors import InvalidInput
+from fractions import Fraction
+
+from sfumato.errors import BudgetExceeded, InvalidInput
+from sfumato.exact import text
+from sfumato.ledger.account import Account
 from sfumato.policies import Policy
+from sfumato.promise.budget import at_most
 
 
 def require_policy(policy: object) -> None:
@@ -34,3 +39,19 @@ def words(value: object, name: str) -> str:
             f"{name}={value!r} must be text without NUL characters and lone surrogates. Nothing was drawn or recorded."
         )
     return value
+
+
+def exceeded(asked: Fraction, rate: int, account: Account, where: str) -> BudgetExceeded:
+    """What an account says that has too little left."""
+    cost = f"epsilon={text(asked)}"
+    if rate != 1:
+        cost += (
+            f" costs {text(asked * rate)} here ({rate} × {text(asked)}: one step of the account's "
+            f"policy and unit takes up to {rate} steps of the release's), which"
+        )
+    fits = account.remaining / rate
+    advice = f"Use at most {at_most(fits)}, or r" if fits else "R"
+    return BudgetExceeded(
+        f"{cost} exceeds the {at_most(account.remaining)} left of {text(account.total)} in {where}. Nothing was drawn "
+        f"or recorded. {advice}aise the total with raise_cap, which weakens the promise."
+    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
 
@@ -39,8 +40,17 @@ class Database(Protocol):
     def exists(self) -> bool:
         """Whether something is kept there already."""
 
-    def create_if_missing(self) -> None:
-        """Make an empty ledger, whole or not at all, unless there is one."""
+    def create_if_missing(self) -> bool:
+        """Make an empty ledger, whole or not at all, unless there is one; says whether it did."""
+
+    def outdated(self) -> bool:
+        """Whether the ledger is of an earlier version; the next `write` gives it what it lacks."""
+
+    def require_sound(self, connection: Connection) -> None:
+        """Look through all of the database, however long that takes, and refuse one that is damaged itself."""
+
+    def copy_to(self, target: Path) -> None:
+        """Write a consistent copy to a path where nothing is."""
 
     def require_whole(self, connection: Connection) -> None:
         """Refuse a database that is damaged itself, before its content is looked at."""

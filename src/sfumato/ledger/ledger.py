@@ -22,12 +22,14 @@ from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
+from warnings import warn
 
-from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, PolicyMismatch
+from sfumato.errors import InvalidInput, LedgerCreated, LedgerError
 from sfumato.exact import Number, positive_fraction, text
-from sfumato.ledger import checks, identity, levels, rows, stream_rows, stretches
+from sfumato.ledger import checks, identity, levels, rows, stream_rows, tally
 from sfumato.ledger.account import Account, Entry, Receipt
 from sfumato.ledger.database import Connection
+from sfumato.ledger.opening import Opening, require_sound, with_terms
 from sfumato.ledger.places import database_at
 from sfumato.ledger.store import Store
 from sfumato.ledger.streams import StreamAccount
@@ -39,12 +41,13 @@ from sfumato.promise.window import Window
 
 
 class Ledger:
-    """The account of one dataset in a ledger file: `Ledger("budget.db", epsilon=10.0)`.
+    """The account of one dataset in a ledger file: made once, `Ledger.create("budget.db", epsilon=10.0)`, and opened
+    from then on, `Ledger("budget.db")`.
 
-    The URL of a PostgreSQL server stands for a file that several machines share (`sfumato.ledger.postgres`). A missing
-    file or account is created, and needs `epsilon`, its total. An existing one is opened, and
-    whatever is given must agree with what is stored. Without a policy or unit the account takes those of
-    its first release.
+    The URL of a PostgreSQL server stands for a file that several machines share (`sfumato.ledger.postgres`). Whatever
+    else is given on opening must agree with what is stored. With `epsilon` a missing file or account is created as
+    well, and a `LedgerCreated` warning says so: in another folder, or after a deletion, a full budget begins anew.
+    Without a policy or unit the account takes those of its first release.
     """
 
     def __init__(
@@ -58,36 +61,75 @@ class Ledger:
         max_per_entity: int | None = None,
         timeout: float = 30.0,
     ) -> None:
+        made = self._open(path, epsilon, dataset, policy, unit, max_per_entity, timeout, only_new=False)
+        if made:
+            warn(
+                f"{made}: a new budget of {self.total} begins, and nothing counts as spent. If there was one before, "
+                "this is not it. Ledger.create makes one without this warning; leave epsilon out to open one.",
+                LedgerCreated,
+                stacklevel=2,
+            )
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        epsilon: Number,
+        *,
+        dataset: str = "default",
+        policy: Policy | None = None,
+        unit: str | None = None,
+        max_per_entity: int | None = None,
+        timeout: float = 30.0,
+    ) -> Ledger:
+        """A new account with the total `epsilon`, in a new file or beside the accounts of one that is there.
+
+        An account that exists is refused, whatever its total.
+        """
+        if epsilon is None:
+            raise InvalidInput("epsilon is missing: a new account needs its total. Nothing was created.")
+        ledger = cls.__new__(cls)
+        ledger._open(path, epsilon, dataset, policy, unit, max_per_entity, timeout, only_new=True)
+        return ledger
+
+    def _open(
+        self,
+        path: str | os.PathLike[str],
+        epsilon: Number | None,
+        dataset: str,
+        policy: Policy | None,
+        unit: str | None,
+        max_per_entity: int | None,
+        timeout: float,
+        *,
+        only_new: bool,
+    ) -> str:
+        """Open or create; gives words for what was created, if anything was."""
         self.dataset = checks.words(dataset, "dataset")
         self._store = database_at(path, timeout=timeout)
         total = None if epsilon is None else Epsilon(positive_fraction(epsilon, "epsilon"))
         account_unit = account_unit_of(unit, max_per_entity)
         if policy is not None:
             checks.require_policy(policy)
-        if total is None and not self._store.exists():
-            raise self._needs_epsilon()
-        self._store.create_if_missing()
-        with self._store.write() as connection:
-            self._store.require_whole(connection)
-            rows.require_sound(connection, self.place)
-            levels.require_sound(connection)
-            stretches.require_all_sound(connection)
-            account = rows.find_account(connection, self.dataset)
-            if account is None:
-                if total is None:
-                    raise self._needs_epsilon()
-                account = Account.new(self.dataset, total, rows.now())
-                rows.insert_account(connection, account)
-                rows.insert_entry(connection, self.dataset, Entry.of_total("open", total, rows.now()), None)
-            elif total is not None and total != account.total:
-                raise InvalidInput(
-                    f"epsilon={text(total)} differs from the total of {text(account.total)} that account "
-                    f"'{self.dataset}' of '{self.place}' has. Nothing was changed. Leave epsilon out to "
-                    f"go on with {text(account.total)}; to raise it, open the ledger and call raise_cap."
-                )
-            agreed = self._with_terms(account, policy, account_unit)
-            if agreed != account:
-                rows.update_account(connection, agreed)
+        opening = Opening(self._store, self.dataset, total=total, policy=policy, unit=account_unit)
+        return opening.created() if only_new else opening.opened()
+
+    def check(self) -> None:
+        """Read the whole ledger through, from its first entry on, and refuse one that does not hold together.
+
+        Opening reads only what came since the charges themselves last looked back.
+        """
+        require_sound(self._store, whole=True)
+
+    def backup(self, path: str | os.PathLike[str]) -> Path:
+        """Write a consistent copy of the file, with every account in it, to a path where nothing is.
+
+        A copy that is put back forgets what was charged after it was taken: see the docs before restoring one.
+        """
+        target = Path(os.fspath(path)).absolute()
+        self._store.copy_to(target)
+        Ledger(target, dataset=self.dataset).check()
+        return target
 
     # ---------------------------------------------------------------- spending
 
@@ -121,7 +163,7 @@ class Ledger:
             # Exchange rates can take a while on large domains, so they are worked out before the file is
             # locked ...
             seen = self._account()
-            terms = self._with_terms(seen, policy, release_unit, first_release=True)
+            terms = with_terms(seen, self.place, policy, release_unit, first_release=True)
             rate = self._rate(terms, policy, release_unit)
             with self._store.write() as connection:
                 account = self._require(rows.find_account(connection, self.dataset))
@@ -129,7 +171,7 @@ class Ledger:
                     continue  # ... and again when another process's first release has just set the account's terms
                 cost = Epsilon(asked * rate)
                 if cost > account.remaining:
-                    raise self._exceeded(asked, rate, account)
+                    raise checks.exceeded(asked, rate, account, self._where)
                 after = replace(terms, total=account.total, spent=Epsilon(account.spent + cost))
                 entry = Entry(
                     time=rows.now(),
@@ -143,7 +185,7 @@ class Ledger:
                     cost=cost,
                 )
                 rows.update_account(connection, after)
-                rows.insert_entry(connection, self.dataset, entry, policy.fingerprint)
+                tally.record(connection, self.dataset, entry, policy.fingerprint)
             return Receipt(dataset=self.dataset, entry=entry, remaining=after.remaining)
 
     def raise_level(
@@ -191,7 +233,7 @@ class Ledger:
         asked = positive_fraction(epsilon, "epsilon")
         checks.require_policy(policy)
         release_unit = unit_of(unit, max_per_entity)
-        terms = self._with_terms(self._account(), policy, release_unit, first_release=True)
+        terms = with_terms(self._account(), self.place, policy, release_unit, first_release=True)
         return Epsilon(asked * self._rate(terms, policy, release_unit))
 
     def raise_cap(self, epsilon: Number) -> None:
@@ -206,7 +248,7 @@ class Ledger:
                     "spend less, charge less."
                 )
             rows.update_account(connection, replace(account, total=total))
-            rows.insert_entry(connection, self.dataset, Entry.of_total("raise", total, rows.now()), None)
+            tally.record(connection, self.dataset, Entry.of_total("raise", total, rows.now()), None)
 
     def stream(
         self,
@@ -345,54 +387,9 @@ class Ledger:
     def _where(self) -> str:
         return f"account '{self.dataset}' of '{self.place}'"
 
-    def _with_terms(
-        self, account: Account, policy: Policy | None, unit: Unit | None, *, first_release: bool = False
-    ) -> Account:
-        """The account with what it left open filled in. On opening, what is given must agree with what it has."""
-        if policy is not None:
-            if account.fingerprint is None:
-                account = replace(account, policy_spec=rows.canonical(policy), fingerprint=policy.fingerprint)
-            elif not first_release and account.fingerprint != policy.fingerprint:
-                raise PolicyMismatch(
-                    f"policy: account '{self.dataset}' of '{self.place}' was opened under another policy "
-                    f"than the one given ({policy.describe()}). Nothing was changed. Leave policy out: "
-                    "releases under other policies are charged at their exchange rate."
-                )
-        if unit is not None:
-            if account.unit is None:
-                account = replace(account, unit=unit if unit.name == "person" else Unit("record"))
-            elif not first_release and account.unit != unit:
-                raise InvalidInput(
-                    f"unit: account '{self.dataset}' of '{self.place}' has the unit {account.unit}, not "
-                    f"{unit}. Nothing was changed. Leave unit and max_per_entity out to go on with it."
-                )
-        return account
-
     def _rate(self, terms: Account, policy: Policy, unit: Unit) -> int:
         same = terms.fingerprint == policy.fingerprint
         account_policy = policy if same else rows.policy_of(terms)
         if account_policy is None or terms.unit is None:
             raise LedgerError(f"Account '{self.dataset}' has no terms. Nothing was drawn or recorded.")
         return cost_rate(account_policy, terms.unit, policy, unit)
-
-    def _exceeded(self, asked: Fraction, rate: int, account: Account) -> BudgetExceeded:
-        cost = f"epsilon={text(asked)}"
-        if rate != 1:
-            cost += (
-                f" costs {text(asked * rate)} here ({rate} × {text(asked)}: one step of the account's "
-                f"policy and unit takes up to {rate} steps of the release's), which"
-            )
-        fits = account.remaining / rate
-        advice = f"Use at most {at_most(fits)}, or r" if fits else "R"
-        return BudgetExceeded(
-            f"{cost} exceeds the {at_most(account.remaining)} left of {text(account.total)} in account "
-            f"'{self.dataset}' of '{self.place}'. Nothing was drawn or recorded. {advice}aise the total "
-            "with raise_cap, which weakens the promise."
-        )
-
-    def _needs_epsilon(self) -> InvalidInput:
-        name = self.place if self.path is None else self.path.name
-        return InvalidInput(
-            f"epsilon is missing: there is no account '{self.dataset}' in '{self.place}' yet, and a new "
-            f"one needs its total. Nothing was created. Pass epsilon, as in Ledger('{name}', epsilon=1.0)."
-        )

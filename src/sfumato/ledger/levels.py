@@ -9,13 +9,13 @@ first one: the account's terms and the release's policy are what they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sfumato.errors import BudgetExceeded, InvalidInput
 from sfumato.exact import LARGEST, text
-from sfumato.ledger import rows
+from sfumato.ledger import rows, tally
 from sfumato.ledger.account import Account, Entry
 from sfumato.ledger.database import Connection
 from sfumato.ledger.kept import require_kept
@@ -30,10 +30,12 @@ _LEVELS = (
     "SELECT level, epsilon, charge, entry FROM level WHERE account = (SELECT id FROM account WHERE dataset = ?) "
     "AND release_id = ? ORDER BY level"
 )
-_ALL_LEVELS = (
+_SINCE = "account = ? AND release_id IN (SELECT release_id FROM level WHERE account = ? AND entry > ?)"
+_LEVELS_SINCE = (
     "SELECT dataset, release_id, level, epsilon, charge, entry FROM level JOIN account ON account.id = level.account "
-    "ORDER BY dataset, release_id, level"
+    f"WHERE {_SINCE} ORDER BY release_id, level"
 )
+_ENTRIES_OF_LEVELS = f"SELECT charge FROM level WHERE {_SINCE} UNION SELECT entry FROM level WHERE {_SINCE}"
 
 _LevelRow = tuple[int, str, int, int]  # level, epsilon, charge, entry
 
@@ -111,7 +113,7 @@ def insert(connection: Connection, dataset: str, standing: Standing, entry: Entr
     """Record the next level and its charge; the caller holds the transaction and updates the sums."""
     query = "SELECT account, fingerprint FROM entry WHERE id = ?"
     account, fingerprint = connection.execute(query, (standing.row,)).fetchone()
-    number = rows.insert_entry(connection, dataset, entry, fingerprint)
+    number = tally.record(connection, dataset, entry, fingerprint)
     epsilon = stored(Epsilon(standing.epsilon + entry.epsilon), "epsilon")
     connection.execute(
         "INSERT INTO level (account, release_id, level, epsilon, charge, entry) VALUES (?, ?, ?, ?, ?, ?)",
@@ -119,6 +121,7 @@ def insert(connection: Connection, dataset: str, standing: Standing, entry: Entr
     )
     written = connection.execute(_LEVELS, (dataset, standing.release_id)).fetchall()[-1:]
     require_kept(written == [(standing.level + 1, epsilon, standing.row, number)], "a level of a release")
+    tally.count_level(connection, account, number)
 
 
 def stamp(connection: Connection, release_id: str, level: int, token: str | None) -> None:
@@ -137,19 +140,18 @@ def stamped(connection: Connection, release_id: str, level: int) -> str | None:
     return None if found is None else str(found[0])
 
 
-def require_sound(connection: Connection) -> None:
-    """Refuse a ledger whose levels do not agree with its entries; two statements, however many releases there are."""
-    releases: dict[tuple[str, str], list[_LevelRow]] = {}
-    for dataset, release_id, *row in connection.execute(_ALL_LEVELS):
-        releases.setdefault((dataset, release_id), []).append((row[0], row[1], row[2], row[3]))
-    if releases:
-        entries = rows.numbered_entries(connection)
-        if any(
-            row not in entries
-            for raised in releases.values()
-            for *_, charge, entry in raised
-            for row in (charge, entry)
-        ):
+def require_sound(connection: Connection, since: Mapping[int, int]) -> None:
+    """Refuse a ledger whose levels do not agree with its entries; looks at the releases refined after an entry.
+
+    `since` gives the entry for each account. Two statements an account, however many releases there are.
+    """
+    for account, entry in since.items():
+        releases: dict[tuple[str, str], list[_LevelRow]] = {}
+        for dataset, release_id, *row in connection.execute(_LEVELS_SINCE, (account, account, entry)).fetchall():
+            releases.setdefault((dataset, release_id), []).append((row[0], row[1], row[2], row[3]))
+        entries = rows.numbered_entries(connection, _ENTRIES_OF_LEVELS, (account, account, entry) * 2)
+        needed = {row for raised in releases.values() for *_, charge, its in raised for row in (charge, its)}
+        if not needed <= entries.keys():
             raise damaged("an entry of its history is missing")
         for (dataset, release_id), raised in releases.items():
             _standing(dataset, release_id, raised, raised[0][2], entries.__getitem__)

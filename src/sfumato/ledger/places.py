@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from sfumato.errors import InvalidInput
+from sfumato.ledger import rows
 from sfumato.ledger.database import Database
 from sfumato.ledger.store import Store
 
@@ -44,6 +45,12 @@ def database_at(path: str | os.PathLike[str], *, timeout: float) -> Database:
             "such as 'budget.db', or a URL as text, such as 'postgresql://user@host/database'."
         )
     return Store(Path(name).absolute(), timeout=timeout)
+
+
+def accounts_at(path: str | os.PathLike[str], *, timeout: float = 30.0) -> tuple[str, ...]:
+    """The datasets that have an account in a ledger, in the order they were opened."""
+    with database_at(path, timeout=timeout).read() as connection:
+        return tuple(account.dataset for account in rows.all_accounts(connection))
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:

@@ -24,6 +24,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -127,13 +128,13 @@ class PostgresStore:
         with self._transaction("read") as connection:
             return _has_ledger(connection)
 
-    def create_if_missing(self) -> None:
-        """Make the schema and its tables in one transaction, unless they are there."""
+    def create_if_missing(self) -> bool:
+        """Make the schema and its tables in one transaction, unless they are there; says whether it did."""
         if self.exists():
-            return
+            return False
         with self._transaction("write") as connection:
             if _has_ledger(connection):
-                return  # another process made it while this one waited for the lock
+                return False  # another process made it while this one waited for the lock
             (schema,) = connection.execute("SELECT to_regnamespace('sfumato')::oid").fetchone()
             if schema is None:
                 connection.execute("CREATE SCHEMA sfumato")
@@ -145,9 +146,27 @@ class PostgresStore:
             for statement in (_REFUSE, *_VERSION):
                 connection.execute(statement)
             _bring_up_to_date(connection)
+        return True
+
+    def outdated(self) -> bool:
+        """Whether the ledger is of an earlier version; the next `write` gives it what it lacks."""
+        with self.read() as connection:
+            return _version(connection) < SCHEMA_VERSION
 
     def require_whole(self, connection: Connection) -> None:
-        """Nothing: the server watches over its own pages."""
+        """Refuse tables with others' objects upon them; the server watches over its own pages."""
+        require_own_schema(connection, self.place)
+
+    def require_sound(self, connection: Connection) -> None:
+        """As `require_whole`."""
+        self.require_whole(connection)
+
+    def copy_to(self, target: Path) -> None:
+        """Refused: a server has backups of its own."""
+        raise InvalidInput(
+            f"'{self.place}' is on a server, and a server's own tools copy it. Nothing was written to '{target}'. Use "
+            "pg_dump --schema=sfumato, or the server's continuous archive."
+        )
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import lru_cache
 from typing import cast
 
@@ -47,16 +47,22 @@ def all_accounts(connection: Connection) -> tuple[Account, ...]:
     return tuple(_account(row) for row in connection.execute(f"{_ACCOUNT} ORDER BY id"))
 
 
+def numbers(connection: Connection) -> list[int]:
+    """The rows of all accounts, in the order they were opened."""
+    return [int(number) for (number,) in connection.execute("SELECT id FROM account ORDER BY id").fetchall()]
+
+
 def entries_of(connection: Connection, dataset: str) -> tuple[Entry, ...]:
     """The history of an account, oldest first."""
     query = f"{_ENTRY} WHERE account = (SELECT id FROM account WHERE dataset = ?) ORDER BY id"
-    return tuple(_entry(row) for row in connection.execute(query, (dataset,)))
+    # All rows at once: a file is held against writers as long as rows are being fetched from it.
+    return tuple(_entry(row) for row in connection.execute(query, (dataset,)).fetchall())
 
 
-def numbered_entries(connection: Connection) -> dict[int, Entry]:
-    """Every entry of every account, by the number of its row."""
-    query = _ENTRY.replace("SELECT", "SELECT id,")
-    return {row[0]: _entry(row[1:]) for row in connection.execute(query)}
+def numbered_entries(connection: Connection, which: str, values: Sequence[object]) -> dict[int, Entry]:
+    """The entries in rows that a query gives, by the number of the row."""
+    query = f"{_ENTRY.replace('SELECT', 'SELECT id,')} WHERE id IN ({which})"
+    return {row[0]: _entry(row[1:]) for row in connection.execute(query, values).fetchall()}
 
 
 def entry_at(connection: Connection, number: int) -> Entry:
@@ -110,20 +116,6 @@ def insert_entry(connection: Connection, dataset: str, entry: Entry, fingerprint
     number = cast(int, connection.execute("SELECT max(id) FROM entry").fetchone()[0])
     require_kept(entry_at(connection, number) == entry, "an entry of the history")
     return number
-
-
-def require_sound(connection: Connection, place: str) -> None:
-    """Refuse a ledger whose sums do not agree with its entries."""
-    for account in all_accounts(connection):
-        entries = entries_of(connection, account.dataset)
-        caps = [entry.epsilon for entry in entries if entry.kind != "release"]
-        releases = [entry for entry in entries if entry.kind == "release"]
-        if any(entry.cost != entry.epsilon * entry.rate for entry in releases) or not caps:
-            raise damaged(f"'{place}', account '{account.dataset}': its history does not add up")
-        if sum((entry.cost for entry in entries), Fraction(0)) != account.spent or caps[-1] != account.total:
-            raise damaged(f"'{place}', account '{account.dataset}': its sums do not agree with its history")
-        if account.spent > account.total:
-            raise damaged(f"'{place}', account '{account.dataset}': more is spent than it holds")
 
 
 def policy_of(account: Account) -> Policy | None:

@@ -1,9 +1,10 @@
 """The tables of a ledger, for every database that may keep one.
 
 An account's running sum stands in its row and its entries stand beside it; both are written in one
-transaction and compared when the ledger is opened, so a file that was edited or half restored is noticed.
+transaction, with a running digest, and compared when the ledger is opened (`tally`), so a file that was edited, half
+restored or copied in the middle of a write is noticed.
 Entries are never changed or deleted. Amounts are exact fractions as text, 'p/q'. No column holds anything
-computed from private data: no counts, no totals, no digests.
+computed from private data: no counts, no totals, no digests of data.
 
 Later versions add tables and raise `SCHEMA_VERSION`; the meaning of what is here does not change, so an older
 file only lacks tables, and gets them with the first transaction that writes to it.
@@ -14,6 +15,7 @@ file only lacks tables, and gets them with the first transaction that writes to 
 | 2 | levels: how far a release was refined |
 | 3 | streams and their steps |
 | 4 | stamps: which noise was charged for a level |
+| 5 | tallies: running sums and a digest of every account's entries |
 | 6 | the ledger's own name, by which a vault knows it again; what the steps of every stream come to |
 """
 
@@ -189,6 +191,24 @@ _STAMPS = (
     _Kept("stamp", "stamps"),
 )
 
+_TALLIES = (
+    # What an account's entries come to, up to the newest one and up to the last that was read back and found right.
+    """
+    CREATE TABLE tally (
+        account {whole} NOT NULL REFERENCES account (id),
+        mark    TEXT NOT NULL CHECK (mark IN ('newest', 'checked')),
+        entry   {whole} NOT NULL,   -- the row of the last entry that is in it
+        entries {whole} NOT NULL,   -- how many there are
+        levels  {whole} NOT NULL,   -- how many of them charge a finer level
+        spent   TEXT NOT NULL,      -- the sum of their costs
+        total   TEXT NOT NULL,      -- the total that the last of them gave
+        digest  TEXT NOT NULL,      -- over all of them in order, SHA-256 in hexadecimal digits
+        PRIMARY KEY (account, mark)
+    ) {by_key}
+    """,
+    _Kept("tally", "tallies", changes=True),
+)
+
 _IDENTITY = (
     # Drawn when the ledger is made: a copy has the same, another ledger another.
     """
@@ -226,7 +246,7 @@ _STRETCHES = (
     _Kept("stretch", "sums", changes=True),
 )
 
-_ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS, 4: _STAMPS, 5: (), 6: _IDENTITY + _STRETCHES}
+_ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS, 4: _STAMPS, 5: _TALLIES, 6: _IDENTITY + _STRETCHES}
 
 
 def statements(say: Dialect, *, since: int) -> Iterator[str]:

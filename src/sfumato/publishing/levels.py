@@ -292,7 +292,7 @@ def _require_refinable(release: Any, vault: Any, ledger: Any) -> None:
         raise InvalidInput(f"release={type(release).__name__} is not a release.")
     _require_vault(vault)
     if ledger is not None and not isinstance(ledger, (Ledger, StreamStep)):
-        raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…).")
+        raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path).")
     mechanism = release.mechanism
     if not isinstance(mechanism, AdditiveMechanism):
         raise InvalidInput(

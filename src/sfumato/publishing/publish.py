@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting import Counts, count_points
-from sfumato.errors import InvalidInput, PolicyMismatch
+from sfumato.errors import InvalidInput, PolicyMismatch, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.mechanism import MOST_RECORDS, AdditiveMechanism, MeasuredMechanism
 from sfumato.noise import Source, SystemSource
@@ -25,6 +25,7 @@ from sfumato.publishing.levels import require_vault, store
 from sfumato.publishing.step import StreamStep
 from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
+from sfumato.release.outbox import rescued
 from sfumato.vault import Vault
 
 LARGEST_TOTAL = MOST_RECORDS
@@ -70,9 +71,7 @@ def publish(
         warn_without_ledger()
     if ledger is not None:
         if not isinstance(ledger, (Ledger, StreamStep)):
-            raise InvalidInput(
-                f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…)."
-            )
+            raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path).")
         if isinstance(counts, Counts) and counts.dropped and ledger.policy not in (None, plan.policy):
             # A record that leaves the box vanishes here, while the account's own policy sees it move to the border.
             raise PolicyMismatch(
@@ -114,7 +113,13 @@ def publish(
         measured=measured,
     )
     if vault is not None:
-        store(vault, release, blocks, charged=ledger is not None, payer=payer)
+        try:
+            store(vault, release, blocks, charged=ledger is not None, payer=payer)
+        except (SfumatoError, OSError) as error:
+            if ledger is None:  # nothing was spent
+                raise
+            path = ledger.path if isinstance(ledger, Ledger) else None
+            raise rescued(release, "The vault could not keep the noise", error, ledger=path) from error
         if ledger is not None:
             remember(vault, ledger)
     return release

@@ -230,7 +230,7 @@ def _located(values: Any, policy: Policy) -> NDArray[np.int64]:
 
 def _require_ledger(ledger: Ledger, slack: Fraction) -> None:
     if not isinstance(ledger, Ledger):
-        raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path, epsilon=…).")
+        raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path).")
     if slack:
         raise InvalidInput(
             f"method='smooth' promises ε only up to slack={text(slack)}, and a ledger adds up ε alone: the slack would "

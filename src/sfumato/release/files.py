@@ -60,6 +60,13 @@ def save(release: Release, path: str | Path) -> Path:
     return Path(path)
 
 
+def as_bytes(release: Release) -> bytes:
+    """What `save` writes."""
+    content = io.BytesIO()
+    _write(release, content)
+    return content.getvalue()
+
+
 def to_bytes(release: Release) -> bytes:
     """What `save` writes, but without compression: its size follows from public figures and says nothing more."""
     content = io.BytesIO()

@@ -12,18 +12,20 @@ from pathlib import Path
 from typing import Protocol
 
 from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.files import Reserved
 from sfumato.ledger.steps import Step
 from sfumato.promise.window import Time
 from sfumato.release import Release
 from sfumato.release.files import from_bytes, load, save, to_bytes
+from sfumato.release.outbox import room_for
 from sfumato.vault import Vault
 
 
 class Box(Protocol):
     """Keeps releases by step and level."""
 
-    def require_free(self, time: Time) -> None:
-        """Refuse, before anything is charged, a step whose place is taken by something else."""
+    def require_free(self, time: Time, cells: int) -> None:
+        """Refuse, before anything is charged, a step whose place is taken, or where a release has no room."""
 
     def put(self, time: Time, level: int, release: Release) -> None:
         """Keep a release; on disk when this returns."""
@@ -44,11 +46,12 @@ class Folder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def require_free(self, time: Time) -> None:
+    def require_free(self, time: Time, cells: int) -> None:
         """No file of another stream is ever replaced, and the folder is there to be written to."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             taken = self._file(time, 0).exists()
+            Reserved(self._file(time, 0), room=room_for(cells)).discard()
         except OSError as error:
             raise InvalidInput(
                 f"outbox='{self.folder}' cannot be used: {error.strerror or error}. Nothing was drawn or recorded. "
@@ -97,7 +100,7 @@ class Sealed:
     def __init__(self, vault: Vault) -> None:
         self.vault = vault
 
-    def require_free(self, time: Time) -> None:
+    def require_free(self, time: Time, cells: int) -> None:
         """Sealed releases are named by their own ids: nothing can be in the way."""
 
     def put(self, time: Time, level: int, release: Release) -> None:

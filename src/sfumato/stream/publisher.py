@@ -37,6 +37,7 @@ from sfumato.promise.window import Time, Window, ticks_of, time_at
 from sfumato.publishing import publish
 from sfumato.publishing.step import StreamStep
 from sfumato.release import Release
+from sfumato.release.outbox import rescued
 from sfumato.stream.archive import Archive, Record, alone
 from sfumato.stream.box import Box, Folder, Sealed
 from sfumato.stream.choices import AllocationName, TopUp, choose
@@ -87,7 +88,7 @@ class Stream:
         mechanism: str | None = None,
         **options: Any,
     ) -> None:
-        _require(ledger, Ledger, "ledger", "a ledger", "sf.Ledger(path, epsilon=…)")
+        _require(ledger, Ledger, "ledger", "a ledger", "sf.Ledger(path)")
         if vault is not None:
             _require(vault, Vault, "vault", "a vault", "sf.Vault(path, key=…)")
         self._clock = Clock.of(window, step)
@@ -108,6 +109,7 @@ class Stream:
             box = Sealed(vault)
         self._archive = Archive(self._account, box, vault)
         self._first: Time | None = None
+        self._ledger = ledger.path
 
     # ---------------------------------------------------------------- publishing
 
@@ -228,7 +230,7 @@ class Stream:
         if weight == 0 or chosen.epsilon == 0:
             self._account.skip(time)
             return None
-        self._archive.box.require_free(time)
+        self._archive.box.require_free(time, math.prod(self._plan.policy.domain.shape))
         # What a step may spend is the ε of its guarantee, with the factor for records that take another's place.
         bound = counts.max_per_entity if isinstance(counts, Counts) else None
         factor = 1 if bound is None else replacement(self._plan.policy, unit_of(self._plan.guarantee.unit, bound))
@@ -240,7 +242,11 @@ class Stream:
             vault=self._vault,
             label=str(Note(weight, chosen.floor)),
         )
-        self._archive.box.put(time, 0, release)
+        try:
+            self._archive.box.put(time, 0, release)
+        except (SfumatoError, OSError) as error:
+            what = f"The step of {time} of stream '{self.name}' could not be stored"
+            raise rescued(release, what, error, ledger=self._ledger) from error
         return release
 
     def _follow_up(self, time: Time) -> None:
