@@ -153,7 +153,7 @@ def test_what_is_no_file_is_no_ledger(tmp_path: Path) -> None:
 _MOUNTED = """
 import sys
 from sfumato.errors import LedgerError
-from sfumato.privacy import Ledger
+from sfumato.ledger import Ledger
 try:
     print(Ledger(sys.argv[1]).spent)
 except LedgerError as error:
@@ -203,7 +203,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from ledger_worker import POLICY
 from sfumato.errors import LedgerError
-from sfumato.privacy import Ledger
+from sfumato.ledger import Ledger
 try:
     Ledger(sys.argv[1], timeout=0.2).charge("0.01", POLICY, label="other", release_id="other")
     print("charged")

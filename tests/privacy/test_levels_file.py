@@ -186,7 +186,7 @@ def test_a_fault_before_any_statement_leaves_charge_and_level_in_step(
 _RAISE_ALL = """
 import sys
 from sfumato.errors import InvalidInput
-from sfumato.privacy import Ledger
+from sfumato.ledger import Ledger
 ledger, made = Ledger(sys.argv[1]), 0
 while True:
     level, epsilon = ledger.level("r1")
@@ -217,7 +217,7 @@ import os, sqlite3, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from ledger_worker import interrupt_statements
-from sfumato.privacy import Ledger
+from sfumato.ledger import Ledger
 ledger, last = Ledger(Path(sys.argv[1])), int(sys.argv[2])
 interrupt_statements(lambda count, _: os.kill(os.getpid(), 9) if count == last else None)
 ledger.raise_level("r1", level=ledger.level("r1")[0] + 1, epsilon=ledger.level("r1")[1] + 1, label="finer")

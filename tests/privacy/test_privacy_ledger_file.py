@@ -296,8 +296,8 @@ _AS_NOBODY = """
 import os, sys, tempfile
 from pathlib import Path
 from sfumato.domain import Line
-from sfumato.policy import threshold
-from sfumato.privacy import Ledger
+from sfumato.policies import threshold
+from sfumato.ledger import Ledger
 from sfumato.errors import LedgerError
 path = Path(sys.argv[1])
 policy = threshold(Line(0, 1, cells=5), theta=1)
@@ -360,8 +360,8 @@ _FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from sfumato.domain import Line
-from sfumato.policy import threshold
-from sfumato.privacy import Ledger
+from sfumato.policies import threshold
+from sfumato.ledger import Ledger
 from sfumato.errors import LedgerError
 ledger = Ledger(Path(sys.argv[1]))
 policy = threshold(Line(0, 1, cells=5), theta=1)

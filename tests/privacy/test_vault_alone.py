@@ -72,7 +72,7 @@ def test_another_process_waits_and_a_killed_one_lets_go(tmp_path: Path) -> None:
 def test_a_fork_does_not_hold_its_parents_lock(tmp_path: Path) -> None:
     start(tmp_path)
     code = (
-        "import os, threading; from sfumato.promise import Vault; from sfumato.errors import VaultError\n"
+        "import os, threading; from sfumato.vault import Vault; from sfumato.errors import VaultError\n"
         f"vault = Vault({str(tmp_path / 'secrets')!r}, key={str(tmp_path / 'vault.key')!r}, timeout=0.05)\n"
         "def attempt():\n"
         "    try:\n"
