@@ -281,14 +281,14 @@ def test_another_vault_does_not_know_the_release(vault, tmp_path):
 
 
 def test_mechanisms_that_look_at_the_data_have_no_place_in_a_vault(vault, ledger):
-    plan = sf.plan(sf.threshold(LINE, 1), sf.ranges(), 1, mechanism="consistent")
+    plan = sf.plan(sf.threshold(LINE, 1), sf.ranges(), 1, mechanism="dawa")
     told = refused(lambda: plan.publish(np.arange(12), vault=vault, ledger=ledger), ledger)
     assert told == (
-        "mechanism='consistent' cannot be refined later: what it publishes depends on the data in more ways than by "
+        "mechanism='dawa' cannot be refined later: what it publishes depends on the data in more ways than by "
         "added noise. Nothing was drawn or recorded. Publish without a vault, or with another mechanism."
     )
     release = plan.publish(np.arange(12))
-    assert "a release by mechanism='consistent' cannot be refined" in refused(
+    assert "a release by mechanism='dawa' cannot be refined" in refused(
         lambda: release.refine(epsilon=2, vault=vault)
     )
 

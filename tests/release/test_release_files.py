@@ -407,7 +407,7 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
 
 def test_the_example_in_the_documentation_reads_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[2] / "docs" / "file-format.md").read_text("utf-8")
-    example = page.split("```python\n")[1].split("```")[0]
+    example = page.split("```python\n")[-1].split("```")[0]
     release = sample("unbounded mixed")
     release.save(tmp_path / "visits.sfumato")
     monkeypatch.chdir(tmp_path)
