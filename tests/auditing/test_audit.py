@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.app.audit import audit as command
 from sfumato.auditing import Audit, Witness, audit, audit_chain, audit_stream
-from sfumato.auditing.changes import changes, defined
-from sfumato.auditing.exact.orders import audit_order
+from sfumato.auditing.record_changes import changes, defined
+from sfumato.auditing.exact.order_statistics import audit_order
 from sfumato.auditing.exact.shifts import Solver
-from sfumato.auditing.statistical.events import learn, odds_bound, ratio_bound
+from sfumato.auditing.statistical.distinguishers import learn, odds_bound, ratio_bound
 from sfumato.auditing.statistical.sampler import measured_rate
-from sfumato.auditing.statistical.statistical import AuditSource
+from sfumato.auditing.statistical.lower_bound import AuditSource
 from sfumato.errors import AuditFailed
 from sfumato.mechanism import build
 from sfumato.noise import DiscreteLaplace

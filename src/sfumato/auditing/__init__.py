@@ -16,8 +16,8 @@ The files, from the bottom: `result`, `changes` (which records change, from the 
 """
 
 from sfumato.auditing.audit import audit
-from sfumato.auditing.exact.chains import audit_chain
-from sfumato.auditing.exact.windows import audit_stream
+from sfumato.auditing.exact.refinement_chains import audit_chain
+from sfumato.auditing.exact.stream_windows import audit_stream
 from sfumato.auditing.result import Audit, Witness
 
 __all__ = ["Audit", "Witness", "audit", "audit_chain", "audit_stream"]

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.auditing.changes import changes
+from sfumato.auditing.record_changes import changes
 from sfumato.auditing.databases import bases, tiny
 from sfumato.auditing.exact.additive import faithful, numbered_change, worst_change
-from sfumato.auditing.exact.forms import NoisyNumber
-from sfumato.auditing.exact.orders import audit_order
-from sfumato.auditing.exact.stages import ROUNDING, TwoStages
+from sfumato.auditing.exact.noisy_number import NoisyNumber
+from sfumato.auditing.exact.order_statistics import audit_order
+from sfumato.auditing.exact.two_stage import ROUNDING, TwoStages
 from sfumato.auditing.result import Audit, Witness
 from sfumato.auditing.statistical.sampler import measured_rate
-from sfumato.auditing.statistical.statistical import AuditSource, search
+from sfumato.auditing.statistical.lower_bound import AuditSource, search
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import finite_float, positive_int
 from sfumato.mechanism import Mechanism

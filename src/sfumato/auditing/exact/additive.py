@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from sfumato.auditing.databases import Pair, pair
 from sfumato.auditing.exact.flows import FlowSolver
-from sfumato.auditing.exact.forms import NoisyNumber
+from sfumato.auditing.exact.noisy_number import NoisyNumber
 from sfumato.auditing.exact.shifts import Shift, Solver
 from sfumato.auditing.result import Loss
 from sfumato.errors import InvalidInput

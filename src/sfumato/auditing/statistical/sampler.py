@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.auditing.statistical.events import ratio_bound
+from sfumato.auditing.statistical.distinguishers import ratio_bound
 from sfumato.noise import DiscreteLaplace, Geometric, Source
 
 DRAWS = 400_000

@@ -13,9 +13,9 @@ import pytest
 import sfumato as sf
 from sfumato.auditing import audit
 from sfumato.auditing.databases import bases
-from sfumato.auditing.exact.partitions import Cuts
-from sfumato.auditing.exact.stages import TwoStages
-from sfumato.auditing.statistical.statistical import AuditSource
+from sfumato.auditing.exact.partition_law import Cuts
+from sfumato.auditing.exact.two_stage import TwoStages
+from sfumato.auditing.statistical.lower_bound import AuditSource
 from sfumato.mechanism import build
 from sfumato.mechanism.partitions import dawa, partition
 from sfumato.noise import DiscreteLaplace

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from sfumato.auditing.databases import pair
 from sfumato.auditing.exact.additive import Finding
-from sfumato.auditing.exact.partitions import Cuts, Starts
+from sfumato.auditing.exact.partition_law import Cuts, Starts
 from sfumato.auditing.result import Loss
 from sfumato.domain.hilbert import hilbert_order
 from sfumato.linear import Incidence

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.auditing.databases import Pair, pair
-from sfumato.auditing.statistical.events import learn, odds_bound
-from sfumato.auditing.statistical.views import View
+from sfumato.auditing.statistical.distinguishers import learn, odds_bound
+from sfumato.auditing.statistical.features import View
 from sfumato.mechanism import Mechanism
 
 Integers = NDArray[np.int64]
