@@ -13,9 +13,10 @@ import pytest
 import sfumato as sf
 from sfumato.auditing import audit
 from sfumato.auditing.databases import bases
-from sfumato.auditing.exact.partition_law import Cuts
-from sfumato.auditing.exact.two_stage import TwoStages
-from sfumato.auditing.statistical.lower_bound import AuditSource
+from sfumato.auditing.exact.partition_law import PartitionLaw
+from sfumato.auditing.exact.question import Question
+from sfumato.auditing.exact.two_stage import TwoStageAudit
+from sfumato.auditing.statistical.audit_source import AuditSource
 from sfumato.mechanism import build
 from sfumato.mechanism.partitions import dawa, partition
 from sfumato.noise import DiscreteLaplace
@@ -27,6 +28,28 @@ def line(cells):
     return sf.Line(0, 1, cells=cells)
 
 
+def cuts(size, epsilon, penalty):
+    """The law of a line of so many entries, by the prices and the noise of DAWA."""
+    levels = partition.longest_run(size).bit_length() - 1
+    return PartitionLaw(size, partition.prices(levels), partition.cost_noise(epsilon, levels), penalty)
+
+
+def asked(mechanism, policy=None, edges=((0, 1),)):
+    policy = policy or mechanism.policy
+    return TwoStageAudit(
+        mechanism.form,
+        Question(
+            mechanism=mechanism,
+            promised=mechanism.epsilon,
+            total_is_public=policy.total_is_public,
+            edges=np.array(edges),
+            databases=bases(policy, np.random.default_rng(1)),
+            tiny=(),
+            deadline=math.inf,
+        ),
+    )
+
+
 def honest(cells=8, **options):
     return build("dawa", sf.unbounded(line(cells)), ONE, **options)
 
@@ -36,12 +59,13 @@ def honest(cells=8, **options):
 
 def test_a_pair_of_cells_is_kept_together_with_the_probability_of_a_sum():
     """Two cells, a gap of 1: 16 + penalty - G ≤ 2·penalty - G' - G'', summed over noise below 120: e⁻²⁴ is cut off."""
-    cuts = Cuts(8, Fraction(16, 5), 20)  # rate 1/5
+    law = cuts(8, Fraction(16, 5), 20)  # rate 1/5
+    assert {noise.rate for noise in law.noise} == {Fraction(1, 5)}
     weights = -math.expm1(-0.2) * np.exp(-0.2 * np.arange(120))
     kept = sum(
         weights[a] * weights[b] * weights[max(a + b - 4, 0) :].sum() for a, b in itertools.product(range(120), repeat=2)
     )
-    law = cuts.law(np.array([3, 4]))
+    law = law.law(np.array([3, 4]))
     assert law[(0,)] == pytest.approx(kept, abs=1e-8)
     assert law[(0, 1)] == pytest.approx(1 - kept, abs=1e-8)
 
@@ -52,10 +76,10 @@ def test_the_law_is_that_of_runs(x):
     """6,000 runs: five partitions, each within 6 σ of its probability, which fails by chance once in 10⁸ times. Blocks
     have four entries; three are the last block of 19, with a run that is cut short.
     """
-    cuts, source, runs = Cuts(16 + len(x) % 4, ONE, 40), AuditSource(5), 6_000
-    first = cuts.blocks[-1][0]
+    line, source, runs = cuts(16 + len(x) % 4, ONE, 40), AuditSource(5), 6_000
+    first = line.blocks[-1][0]
     entries = np.array([7] * first + list(x))
-    law = cuts.law(np.array(x))
+    law = line.law(np.array(x))
     assert sum(law.values()) == pytest.approx(1, abs=1e-9)
     seen = Counter()
     for _ in range(runs):
@@ -75,9 +99,8 @@ def test_what_is_summed_up_is_what_runs(cells):
         sf.threshold(line(cells), 1),
         sf.unbounded(grid),
     ):
-        made = bases(policy, np.random.default_rng(1))
         for options in ({}, {"queries": "cells"}) if policy.name != "threshold" else ({}, {"consistent": False}):
-            assert TwoStages(build("dawa", policy, ONE, **options)).faithful(made, policy.total_is_public)
+            assert asked(build("dawa", policy, ONE, **options)).faithful()
 
 
 # --- losses -----------------------------------------------------------------------------------------------------------
@@ -99,7 +122,10 @@ def test_with_nothing_to_choose_the_totals_are_all():
 
 
 def test_large_lines_are_left_to_runs():
-    assert TwoStages.of(honest(20)) is None
+    assert asked(honest(20)).small is False
+    found = audit(honest(20), seed=1, samples=60, seconds=0.5)
+    assert found.method == "statistical"
+    assert "its runs can be chosen in too many ways to look at each" in found.describe()
 
 
 # --- bugs -------------------------------------------------------------------------------------------------------------

@@ -1,73 +1,101 @@
-"""Mechanisms that add noise to integers without saying so, written as what they are, so that they too can be audited
-exactly. Each form is checked against the mechanism's own runs, draw for draw, before anything is concluded from it.
+"""The exact audit of a noisy number of records, followed by noisy sums that are a function of it.
+
+Given the number that came out, the sums of two neighbours differ by a known d: the loss is the rate of the number (if
+it differs) plus the rate of the sums times ‖d‖₁, at the worst number. That a run is just that is checked first, draw
+for draw.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.auditing.databases import pair
+from sfumato.auditing.databases import Pair, pair
+from sfumato.auditing.exact.question import Finding, Question
 from sfumato.auditing.result import Loss
-from sfumato.mechanism.points.sorted import LARGEST_TOTAL, SortedWithAbsence
-from sfumato.mechanism.points.sorted_groups import group_sizes, group_sums
+from sfumato.errors import InvalidInput
+from sfumato.mechanism.forms import NoisyNumber
 from sfumato.noise import SeededSource
 
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
-RUNS = 30  # compared draw for draw
-GUESSES = 4  # numbers of records around the true one, on either side, and the first few
+RUNS_COMPARED = 30  # draw for draw
+NUMBERS_AROUND = 4  # numbers of records tried on either side of the true ones, and the first few
+
+
+def audit_noisy_number(form: NoisyNumber, question: Question) -> Finding | str:
+    """The largest loss, or in words why the mechanism is not what it says."""
+    check = NumberAudit(form, question)
+    if not check.faithful():
+        return "it does not draw a number of records and then noisy sums"
+    return check.worst()
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyNumber:
-    """Sorted points whose number is private: a noisy number of records, then noisy sums that depend on it.
+class NumberAudit:
+    """A form beside the mechanism that claims it."""
 
-    Given the number that came out, the sums of two neighbours differ by a known d: the loss is the rate of the number
-    (if it differs) plus the rate of the sums times ‖d‖₁, at the worst number.
-    """
+    form: NoisyNumber
+    question: Question
 
-    mechanism: SortedWithAbsence
-
-    def faithful(self, databases: Sequence[Integers]) -> bool:
-        """Whether the mechanism draws just that, from the same random words."""
-        return all(self._alike(databases[seed % len(databases)], seed) for seed in range(RUNS))
+    def faithful(self) -> bool:
+        """Whether the mechanism draws just that, and publishes what follows from it, from the same random words."""
+        databases = self.question.databases
+        return all(self._alike(databases[seed % len(databases)], seed) for seed in range(RUNS_COMPARED))
 
     def _alike(self, counts: Integers, seed: int) -> bool:
-        source = SeededSource(seed)
-        made = self.mechanism
-        guess = min(max(int(counts.sum()) + int(made.number_law.sample(1, source)[0]), 0), LARGEST_TOTAL)
-        sums = self.sums(counts, guess)
-        if made.law is not None:
-            sums = sums + made.law.sample(len(sums), source)
-        drawn = made.draw(counts, None, SeededSource(seed))
-        return bool(np.array_equal(drawn, np.concatenate([[guess, made.group_size(guess)], sums])))
+        form, source, total = self.form, SeededSource(seed), self.question.total(counts)
+        number = min(max(int(counts.sum()) + int(form.number.sample(1, source)[0]), 0), form.most)
+        sums = form.sums(counts, number)
+        if form.noise is not None:
+            sums = sums + form.noise.sample(len(sums), source)
+        drawn = np.concatenate([form.head(number), sums])
+        if not np.array_equal(form.draw(counts, total, SeededSource(seed)), drawn):
+            return False
+        published = self.question.mechanism.run(counts, total, SeededSource(seed))
+        return bool(np.array_equal(published, form.estimate(drawn, total), equal_nan=True))
 
-    def sums(self, counts: Integers, guess: int) -> Integers:
-        """What noise is added to once the number is drawn."""
-        made = self.mechanism
-        along = counts if made.order is None else counts[made.order]
-        sizes = group_sizes(guess, made.group_size(guess))
-        return group_sums(along, sizes, missing=guess - int(counts.sum()), pad_low=made.appearing[1])
+    def worst(self) -> Finding:
+        """Over edges and databases."""
+        databases = [*self.question.databases, *self.question.tiny]
+        worst: tuple[Loss, int, Pair] | None = None
+        reached = 0
+        for edge in self.question.edges_in_time():
+            reached += 1
+            for base in databases:
+                neighbours = pair(base, edge)
+                loss, number = self.loss(neighbours)
+                if worst is None or loss > worst[0]:
+                    worst = (loss, number, neighbours)
+        if worst is None:
+            raise InvalidInput("edges is empty: a policy without changes has nothing to audit.")
+        loss, number, neighbours = worst
+        return Finding(
+            loss=loss,
+            method="exact",
+            pair=neighbours,
+            event=f"the noisy number of records is {number}",
+            edges=reached,
+            databases=len(databases),
+            laws=frozenset(law for law in (self.form.number, self.form.noise) if law is not None),
+        )
 
-    def loss(self, base: Integers, edge: tuple[int, int]) -> tuple[Loss, int]:
+    def loss(self, neighbours: Pair) -> tuple[Loss, int]:
         """(the loss of one change, the number at which it is reached)."""
-        neighbours = pair(base, edge)
         records = [int(neighbours.before.sum()), int(neighbours.after.sum())]
-        number = self.mechanism.number_law.rate * abs(records[0] - records[1])
-        rate = self.mechanism.law.rate if self.mechanism.law is not None else Fraction(0)
         low, high = min(records), max(records)
-        worst: tuple[Loss, int] = (number, low)
-        for guess in sorted({*range(4), *range(max(0, low - GUESSES), high + GUESSES + 1)}):
-            d = self.sums(neighbours.after, guess) - self.sums(neighbours.before, guess)
+        told = self.form.number.rate * (high - low)
+        rate = Fraction(0) if self.form.noise is None else self.form.noise.rate
+        worst: tuple[Loss, int] = (told, low)
+        around = range(max(0, low - NUMBERS_AROUND), high + NUMBERS_AROUND + 1)
+        for number in sorted({*range(NUMBERS_AROUND), *around}):
+            d = self.form.sums(neighbours.after, number) - self.form.sums(neighbours.before, number)
             moved = int(np.abs(d).sum())
-            if moved and self.mechanism.law is None:
-                return math.inf, guess
-            worst = max(worst, (number + rate * moved, guess))
+            if moved and self.form.noise is None:
+                return math.inf, number
+            worst = max(worst, (told + rate * moved, number))
         return worst
