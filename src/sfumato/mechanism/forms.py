@@ -27,7 +27,6 @@ from sfumato.noise import DiscreteLaplace, Geometric, Source
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Draw = Callable[[Integers, int | None, Source], Integers]
 
 
 class AddsNoise(Protocol):
@@ -50,9 +49,6 @@ class AddsNoise(Protocol):
 
     def estimate(self, measured: Integers, total: int | None) -> Floats:
         """Estimated counts from what was drawn."""
-
-    def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
-        """Draw, then estimate."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +79,7 @@ class Groups(Protocol):
         """The line as estimated from noisy totals: equal entries within every run."""
 
     def integers(self, measured: Sequence[Integers]) -> Integers:
-        """The groups and what was measured in one row."""
+        """The groups and what was measured in one row, as a release may keep them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,8 +105,6 @@ class TwoStage:
     units: int
     cells: Callable[[Floats, int | None], Floats]
     """Estimated counts from the line as estimated and the public number of records."""
-    draw: Draw | None = None
-    """What a release keeps, `Groups.integers`; None where it keeps estimates alone."""
 
     def law(self, units: int) -> DiscreteLaplace:
         """The noise on a total that has so many units."""
@@ -129,8 +123,8 @@ class NoisyNumber:
     """On every sum; None where nothing is to be hidden."""
     head: Callable[[int], Integers]
     """What stands before the sums in what is drawn: a function of the number that came out."""
-    draw: Draw
     estimate: Callable[[Integers, int | None], Floats]
+    """Estimated counts from what was drawn and the public number of records."""
 
 
 Form = Additive | TwoStage | NoisyNumber

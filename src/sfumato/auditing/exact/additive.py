@@ -148,29 +148,22 @@ def faithful(mechanism: AddsNoise, question: Question) -> str | None:
     for seed in range(RUNS_COMPARED):
         counts = question.databases[seed % len(question.databases)]
         total = question.total(counts)
-        if (reason := _unlike(_told(mechanism, total), counts, total, seed)) is not None:
-            return reason
+        fixed, source = _told(mechanism, total), SeededSource(seed)
+        noise = [law.sample(size, source) for law, size in fixed.noises(total)]
+        values, added = np.asarray(fixed.values(counts)), np.asarray(fixed.disturbance(noise))
+        for what, array in (("values", values), ("disturbance", added)):
+            if array.dtype != np.int64:
+                return f"its {what} are {array.dtype}, not whole numbers"
+        measured = values + added
+        if not np.array_equal(fixed.draw(counts, total, SeededSource(seed)), measured):
+            return "what it draws is not its values plus its disturbance"
+        if not question.publishes(counts, seed, measured, fixed.estimate(measured, total)):
+            return "what it publishes is not computed from its values and disturbance"
     return None
 
 
 def _told(mechanism: AddsNoise, total: int | None) -> AddsNoise:
     return mechanism if total is None else mechanism.for_total(total)
-
-
-def _unlike(mechanism: AddsNoise, counts: Integers, total: int | None, seed: int) -> str | None:
-    source = SeededSource(seed)
-    noise = [law.sample(size, source) for law, size in mechanism.noises(total)]
-    values, added = np.asarray(mechanism.values(counts)), np.asarray(mechanism.disturbance(noise))
-    for what, array in (("values", values), ("disturbance", added)):
-        if array.dtype != np.int64:
-            return f"its {what} are {array.dtype}, not whole numbers"
-    measured = values + added
-    if not np.array_equal(mechanism.draw(counts, total, SeededSource(seed)), measured):
-        return "what it draws is not its values plus its disturbance"
-    estimates = mechanism.estimate(measured, total)
-    if not np.array_equal(mechanism.run(counts, total, SeededSource(seed)), estimates, equal_nan=True):
-        return "what it publishes is not computed from its values and disturbance"
-    return None
 
 
 def worst_change(form: Additive, question: Question) -> Finding | None:

@@ -54,10 +54,7 @@ class NumberAudit:
         if form.noise is not None:
             sums = sums + form.noise.sample(len(sums), source)
         drawn = np.concatenate([form.head(number), sums])
-        if not np.array_equal(form.draw(counts, total, SeededSource(seed)), drawn):
-            return False
-        published = self.question.mechanism.run(counts, total, SeededSource(seed))
-        return bool(np.array_equal(published, form.estimate(drawn, total), equal_nan=True))
+        return self.question.publishes(counts, seed, drawn, form.estimate(drawn, total))
 
     def worst(self) -> Finding:
         """Over edges and databases."""

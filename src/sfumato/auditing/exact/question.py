@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from sfumato.auditing.databases import Pair, pair
 from sfumato.auditing.result import Loss
 from sfumato.mechanism import Mechanism
-from sfumato.noise import DiscreteLaplace, Geometric
+from sfumato.noise import DiscreteLaplace, Geometric, SeededSource
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,6 +38,16 @@ class Question:
     def total(self, counts: Integers) -> int | None:
         """The number of records as the mechanism is told it."""
         return int(counts.sum()) if self.total_is_public else None
+
+    def publishes(self, counts: Integers, seed: int, measured: Integers, estimates: Floats) -> bool:
+        """Whether the mechanism itself publishes just that, from the random words of the seed."""
+        total = self.total(counts)
+        made = self.mechanism if total is None else self.mechanism.for_total(total)
+        drawn, observed = made.observe(counts, total, SeededSource(seed))
+        if drawn is not None and not np.array_equal(drawn, measured):
+            return False
+        ran = made.run(counts, total, SeededSource(seed))
+        return all(np.array_equal(found, estimates, equal_nan=True) for found in (ran, observed))
 
     @property
     def shown_by_the_total(self) -> Pair | None:

@@ -23,7 +23,7 @@ from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
 from sfumato.mechanism.base import Floats, Integers, MeasuredMechanism, Mechanism, settle
 from sfumato.mechanism.edges.tree import EdgeValues
-from sfumato.mechanism.forms import Draw, TwoStage
+from sfumato.mechanism.forms import TwoStage
 from sfumato.mechanism.partitions import dawa as rules
 from sfumato.mechanism.partitions.bucket_tree import UNITS, read_tree
 from sfumato.mechanism.partitions.partition import Buckets, cost_noise, longest_run, prices
@@ -56,7 +56,6 @@ class DawaOnCells(MeasuredMechanism):
             queries=self.options["queries"],
             entries=lambda counts: counts[self._order],
             cells=self._cells,
-            draw=self.draw,
         )
 
     @property
@@ -156,7 +155,6 @@ def _two_stage(
     queries: str,
     entries: Callable[[Integers], Integers],
     cells: Callable[[Floats, int | None], Floats],
-    draw: Draw | None = None,
 ) -> TwoStage:
     """DAWA on a line of so many entries, in the words of its form."""
     first, second = budgets
@@ -171,5 +169,4 @@ def _two_stage(
         totals=DiscreteLaplace(second),
         units=UNITS,
         cells=cells,
-        draw=draw,
     )

@@ -289,7 +289,6 @@ class SortedWithAbsence(SortedMechanism):
             sums=self.exact_sums,
             noise=self.law,
             head=self.head,
-            draw=self.draw,
             estimate=self.estimate,
         )
 
