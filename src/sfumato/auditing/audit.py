@@ -19,7 +19,7 @@ from sfumato.auditing.exact.question import Finding, Question
 from sfumato.auditing.record_changes import changes
 from sfumato.auditing.result import Audit, Witness
 from sfumato.auditing.statistical.audit_source import AuditSource
-from sfumato.auditing.statistical.lower_bound import search
+from sfumato.auditing.statistical.lower_bound import Found, search
 from sfumato.auditing.statistical.sampler import measured_rate
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import finite_float, positive_int
@@ -105,16 +105,7 @@ def audit(
         confidence=trust,
         seed=chance,
     )
-    return claim.audited(
-        epsilon=found.epsilon,
-        method="statistical",
-        confidence=trust,
-        witness=Witness(edge=found.pair.edge, databases=found.pair.databases, event=found.event),
-        looked_at=(
-            *filter(None, [unproved]),
-            f"{found.pairs} pairs of neighbours, one of them with {found.runs:,} fresh runs",
-        ),
-    )
+    return _seen(claim, found, unproved, trust)
 
 
 @dataclass(frozen=True)
@@ -163,6 +154,18 @@ def _proved(claim: Claim, found: Finding, existing: int, confidence: float, seed
             f"{found.edges:,} of {existing:,} changes of a record, each on {found.databases} databases",
             f"draws of {len(drawn)} law{'' if len(drawn) == 1 else 's'} of noise",
         ),
+    )
+
+
+def _seen(claim: Claim, found: Found, unproved: str, confidence: float) -> Audit:
+    """What runs showed, and why there is no proof, if one was looked for."""
+    runs = f"{found.pairs} pairs of neighbours, one of them with {found.runs:,} fresh runs"
+    return claim.audited(
+        epsilon=found.epsilon,
+        method="statistical",
+        confidence=confidence,
+        witness=Witness(edge=found.pair.edge, databases=found.pair.databases, event=found.event),
+        looked_at=(unproved, runs) if unproved else (runs,),
     )
 
 

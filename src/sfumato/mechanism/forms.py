@@ -5,9 +5,9 @@
     NoisyNumber   a noisy number of records; then noise on sums that are a function of it
 
 A form is a claim, not a proof. The auditor checks that runs do just that, from the same random words to the last bit,
-and computes the loss from the form alone. That is sound whatever a form says: what noise is added to is told by the
-form as a function of the counts, and the loss is what *this* function tells of every change of a record; what comes
-after the noise (`estimate`, `cells`) is not given the counts at all.
+and computes the loss from the form alone. A form need not be believed for that: what noise is added to is told by it as
+a function of the counts, and the loss is what *this* function tells of every change of a record; what comes after the
+noise (`estimate`, `cells`) is not given the counts at all.
 
 A mechanism that fits none of these has no form, and what it tells can only be bounded from runs.
 """

@@ -31,7 +31,6 @@ from sfumato.noise import DiscreteLaplace, SeededSource
 Integers = NDArray[np.int64]
 
 NOISE_SIZES = (3, 1_000, 1_000_000)  # of the random noise that identities are checked on
-RUNS_COMPARED = 30  # draw for draw
 LARGEST_TABLE = 40_000_000  # entries of D
 
 
@@ -142,11 +141,9 @@ class Case:
 def faithful(mechanism: AddsNoise, question: Question) -> str | None:
     """Why a run is *not* values plus disturbance in integers, and what follows from them; None where it is.
 
-    Runs from the same random words are compared to the last bit, on several databases and several times: one value of
-    noise may by chance be the same at two scales, many are not.
+    Runs from the same random words are compared to the last bit, on several databases and several times.
     """
-    for seed in range(RUNS_COMPARED):
-        counts = question.databases[seed % len(question.databases)]
+    for seed, counts in question.seeded():
         total = question.total(counts)
         fixed, source = _told(mechanism, total), SeededSource(seed)
         noise = [law.sample(size, source) for law, size in fixed.noises(total)]

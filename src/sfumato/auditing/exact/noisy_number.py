@@ -23,7 +23,6 @@ from sfumato.noise import SeededSource
 
 Integers = NDArray[np.int64]
 
-RUNS_COMPARED = 30  # draw for draw
 NUMBERS_AROUND = 4  # numbers of records tried on either side of the true ones, and the first few
 
 
@@ -44,8 +43,7 @@ class NumberAudit:
 
     def faithful(self) -> bool:
         """Whether the mechanism draws just that, and publishes what follows from it, from the same random words."""
-        databases = self.question.databases
-        return all(self._alike(databases[seed % len(databases)], seed) for seed in range(RUNS_COMPARED))
+        return all(self._alike(counts, seed) for seed, counts in self.question.seeded())
 
     def _alike(self, counts: Integers, seed: int) -> bool:
         form, source, total = self.form, SeededSource(seed), self.question.total(counts)

@@ -18,6 +18,8 @@ from sfumato.noise import DiscreteLaplace, Geometric, SeededSource
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+RUNS_COMPARED = 30  # draw for draw: one value may by chance be the same under two laws, many are not
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
@@ -38,6 +40,11 @@ class Question:
     def total(self, counts: Integers) -> int | None:
         """The number of records as the mechanism is told it."""
         return int(counts.sum()) if self.total_is_public else None
+
+    def seeded(self) -> Iterator[tuple[int, Integers]]:
+        """Seeds, each with one of the databases, for comparing runs draw for draw."""
+        for seed in range(RUNS_COMPARED):
+            yield seed, self.databases[seed % len(self.databases)]
 
     def publishes(self, counts: Integers, seed: int, measured: Integers, estimates: Floats) -> bool:
         """Whether the mechanism itself publishes just that, from the random words of the seed."""

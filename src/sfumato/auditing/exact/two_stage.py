@@ -33,7 +33,6 @@ Integers = NDArray[np.int64]
 
 MOST_PARTITIONS = 700  # that are compared: sixteen cells have 625
 MOST_VALUES_OF_NOISE = 16_384  # that are convolved
-RUNS_COMPARED = 30  # draw for draw
 ROUNDING = 1e-7  # relative, of a loss in floating point
 
 
@@ -94,8 +93,7 @@ class TwoStageAudit:
 
     def faithful(self) -> bool:
         """Whether the mechanism does just that, from the same random words."""
-        databases = self.question.databases
-        return all(self._alike(databases[seed % len(databases)], seed) for seed in range(RUNS_COMPARED))
+        return all(self._alike(counts, seed) for seed, counts in self.question.seeded())
 
     def _alike(self, counts: Integers, seed: int) -> bool:
         groups, measured = self.draw(counts, SeededSource(seed))
