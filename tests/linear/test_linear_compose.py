@@ -13,6 +13,7 @@ from linear_oracle import SIZES, difference_matrix, range_matrix, some_ranges, s
 from sfumato.errors import InvalidInput
 from sfumato.linear import (
     Difference,
+    Embedded,
     Haar,
     Hierarchy,
     Identity,
@@ -143,6 +144,23 @@ def test_a_hierarchy_knows_the_variance_of_every_range(n, branching, root, seed)
     estimator = PseudoInverse(Hierarchy(n, nested_blocks(n, branching, root=root)))
     felt = estimator.transpose(range_matrix(n, low, high))
     assert np.allclose(estimator.range_moments(low, high)[0], (felt**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_an_estimator_says_which_strategy_it_inverts(n):
+    """A⁺·A·A⁺ = A⁺; factor by factor in a product, and the same on some cells of a line. Others invert nothing."""
+    across = Kronecker([PseudoInverse(Haar(n)), Difference(n + 1)])
+    spread = Embedded(PseudoInverse(Prefix(n)), 2 * np.arange(n), 2 * n)
+    for name, estimator, matrix in estimators(n):
+        strategy = estimator.inverts().dense()
+        if isinstance(estimator, PseudoInverse):
+            assert np.allclose(matrix @ strategy @ matrix, matrix), name
+        else:
+            assert np.array_equal(strategy, np.eye(estimator.cols)), name
+    assert np.array_equal(PseudoInverse(Prefix(n)).inverts().dense(), Prefix(n).dense())
+    assert np.array_equal(Difference(n + 1).inverts().dense(), np.eye(n))
+    assert np.array_equal(spread.inverts().dense(), Prefix(n).dense())
+    assert np.array_equal(across.inverts().dense(), np.kron(Haar(n).dense(), np.eye(n)))
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

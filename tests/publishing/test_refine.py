@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from base64 import b64decode
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.auditing import audit, audit_chain
 from sfumato.mechanism import AdditiveMechanism, LinearMechanism, build
 
 
@@ -35,6 +37,7 @@ CASES = {
     "shifted": (sf.within(GRID, 0.2), {"width": 3}),
     "shifted-edges": (sf.within(GRID, 0.2), {"width": 3}),
     "sorted": (sf.within(LINE, 0.2), {}),
+    "consistent": (sf.threshold(LINE, 2), {}),
 }
 
 
@@ -281,16 +284,88 @@ def test_another_vault_does_not_know_the_release(vault, tmp_path):
 
 
 def test_mechanisms_that_look_at_the_data_have_no_place_in_a_vault(vault, ledger):
-    plan = sf.plan(sf.threshold(LINE, 1), sf.ranges(), 1, mechanism="dawa")
+    plan = sf.plan(sf.unbounded(LINE), sf.ranges(), 1, mechanism="dawa")
     told = refused(lambda: plan.publish(np.arange(12), vault=vault, ledger=ledger), ledger)
     assert told == (
         "mechanism='dawa' cannot be refined later: what it publishes depends on the data in more ways than by "
         "added noise. Nothing was drawn or recorded. Publish without a vault, or with another mechanism."
     )
     release = plan.publish(np.arange(12))
-    assert "a release by mechanism='dawa' cannot be refined" in refused(
-        lambda: release.refine(epsilon=2, vault=vault)
-    )
+    assert "a release by mechanism='dawa' cannot be refined" in refused(lambda: release.refine(epsilon=2, vault=vault))
+
+
+# --- consistent: noise on the edge values of a tree, and post-processing ---------------------------------------------
+
+TREES = {
+    "prefix sums": sf.threshold(LINE, 1),
+    "stretched by two": sf.threshold(LINE, 2),
+    "a star around ⊥": sf.unbounded(LINE),
+    "records near the ends appear": sf.within(LINE, 0.1, sources="boundary"),
+    "a tree on a grid": sf.graph(
+        GRID, [*((i, i + 1) for i in range(30) if i % 5 < 4), *((i, i + 5) for i in range(0, 25, 5))]
+    ),
+}
+
+
+@pytest.mark.parametrize("policy", TREES.values(), ids=TREES)
+def test_consistent_releases_refine_to_the_edge_values_with_the_finer_noise(policy, vault, ledger):
+    """The noise falls, the finer counts are the projection of the finer edge values, and the difference is charged."""
+    counts = np.random.default_rng(4).integers(0, 9, policy.domain.shape)
+    plan = sf.plan(policy, sf.histogram(), 1, mechanism="consistent")
+    first = plan.publish(counts, vault=vault, ledger=ledger)
+    total = int(counts.sum()) if policy.total_is_public else None
+    edge_values = first.mechanism.values(counts.ravel())
+    finer = first.refine(epsilon=3, vault=vault, ledger=ledger)
+    estimates = finer.mechanism.estimate(finer.measured, total)
+    assert np.array_equal(finer.counts, estimates.reshape(policy.domain.shape))
+    assert finer.counts.min() > -1e-3  # as near to zero as the projection comes on trees that are no lines
+    assert ledger.spent == finer.guarantee.epsilon == finer.mechanism.privacy_loss == 3
+    exact = plan.publish(counts, vault=vault).refine(epsilon=100_000, vault=vault)
+    assert np.array_equal(exact.measured, edge_values)
+    assert exact.counts == pytest.approx(counts, abs=1e-3)
+
+
+def test_the_levels_of_a_consistent_release_tell_together_what_the_last_one_does(vault):
+    """The rates of its noise are those that a vault lowers, so the audit of chains speaks of them."""
+    plan = sf.plan(sf.threshold(LINE, 1), sf.histogram(), 1, mechanism="consistent")
+    levels = [plan.publish(np.arange(12), vault=vault)]
+    levels.append(levels[0].refine(epsilon=2, vault=vault))
+    rates = [law.rate for level in levels for law, _ in level.mechanism.noises(66)]
+    found = audit_chain(rates)
+    stretch = levels[1].mechanism.edges.spanner.stretch
+    assert found.passed
+    assert stretch * found.epsilon == levels[1].guarantee.epsilon == 2
+    assert audit(levels[1].mechanism, seed=1).epsilon == 2
+
+
+# Written before `consistent` could be refined: a line of five cells, threshold(1), ε = 1, seeded.
+BEFORE = (
+    "UEFSMRUAFVwVPiwVChUSFQYVBhwYCAAAAAAAAAhAGAgAAAAAAAAAgBYAKAgAAAAAAAAIQBgIAAAAAAAAAIAREQAAACi1L/0gLrUAAIACAAAACg"
+    "EACADwAABAAD9AAQAiMAIVBBksNQAYBnNjaGVtYRUCABUKJQIYBWNvdW50ABYKGRwZHCYAHBUKGSUGEhkYBWNvdW50FQwWChbaARa8ASYIPBgI"
+    "AAAAAAAACEAYCAAAAAAAAACAFgAoCAAAAAAAAAhAGAgAAAAAAAAAgBERABkcFQAVEhUCADwpBhkmAAoAAAAW2gEWCiYIFrwBABkcGAdzZnVtYX"
+    "RvGKAEeyJjcmVhdGVkIjoiMjAyNi0xMS0xOFQyMDowMTo1NSswMDowMCIsImRpZ2VzdCI6IjIzYzg4MjhhZDYwNGJiZTc5ZDlhMzI5ZmQ2MTQx"
+    "MTZiMTg4Y2E1NjRiNDgwZmU0MGE5MDllYTIxMDkyMGE5MzAiLCJmb3JtYXQiOjEsImd1YXJhbnRlZSI6eyJlcHNpbG9uIjoiMS8xIiwibWF4X3"
+    "Blcl9lbnRpdHkiOm51bGwsInBvbGljeSI6eyJkb21haW4iOnsiYXhlcyI6W3siY2VsbHMiOjUsImhpZ2giOjEuMCwia2luZCI6ImludGVydmFs"
+    "IiwibG93IjowLjAsIm5hbWUiOiJ4In1dfSwibmFtZSI6InRocmVzaG9sZCIsInRoZXRhIjoxfSwicHJpdmF0ZSI6ZmFsc2UsInNsYWNrIjoiMS"
+    "8xMjY3NjUwNjAwMjI4MjI5NDAxNDk2NzAzMjA1Mzc2IiwidW5pdCI6InJlY29yZCIsIndpbmRvdyI6bnVsbH0sImlkIjoiYzg2NzIxMWFmZDgz"
+    "YjNjMDE0YTI5NWNjNGM1YjllYzIiLCJtZWNoYW5pc20iOnsiZXBzaWxvbiI6IjEiLCJuYW1lIjoiY29uc2lzdGVudCIsIm9wdGlvbnMiOnt9fS"
+    "wic29mdHdhcmUiOiJzZnVtYXRvIDAuMS4wIiwid29ya2xvYWQiOiJzaW5nbGUgY2VsbHMifQAYIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24g"
+    "MjYuMC4xGRwcAAAA4wIAAFBBUjE="
+)
+
+
+def test_consistent_releases_from_before_load_and_are_not_refined(vault, tmp_path):
+    """Their noise was never kept; the same seed gives the same counts today."""
+    file = tmp_path / "before.sfumato"
+    file.write_bytes(b64decode("".join(BEFORE)))
+    release = sf.load(file)
+    assert release.mechanism.name == "consistent"
+    assert release.counts.tolist() == [0, 3, 0, 1, 2]
+    assert release.measured is None
+    plan = sf.plan(release.guarantee.policy, sf.histogram(), epsilon=1, mechanism="consistent")
+    assert np.array_equal(plan.publish(np.array([0, 4, 0, 0, 2]), source=sf.SeededSource(3)).counts, release.counts)
+    told = refused(lambda: release.refine(epsilon=2, vault=vault))
+    assert told.startswith("this release was made without a vault, and its noise is forgotten.")
 
 
 def test_seeded_releases_have_no_place_in_a_vault(vault):

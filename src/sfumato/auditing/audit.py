@@ -5,28 +5,25 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.auditing.changes import changes
 from sfumato.auditing.databases import bases, tiny
-from sfumato.auditing.exact.additive import faithful, numbered_change, worst_change
-from sfumato.auditing.exact.forms import NoisyNumber
-from sfumato.auditing.exact.orders import audit_order
-from sfumato.auditing.exact.stages import ROUNDING, TwoStages
+from sfumato.auditing.exact.by_form import audit_by_form
+from sfumato.auditing.exact.order_statistics import audit_order
+from sfumato.auditing.exact.question import Finding, Question
+from sfumato.auditing.record_changes import changes
 from sfumato.auditing.result import Audit, Witness
+from sfumato.auditing.statistical.audit_source import AuditSource
+from sfumato.auditing.statistical.lower_bound import Found, search
 from sfumato.auditing.statistical.sampler import measured_rate
-from sfumato.auditing.statistical.statistical import AuditSource, search
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import finite_float, positive_int
 from sfumato.mechanism import Mechanism
-from sfumato.mechanism.base import AdditiveMechanism, LinearMechanism
-from sfumato.mechanism.points.sorted import SortedWithAbsence
-from sfumato.noise import DiscreteLaplace, Geometric
 from sfumato.planning import Plan
 from sfumato.policies import Policy
 from sfumato.quantiles import OrderMechanism
@@ -34,8 +31,9 @@ from sfumato.quantiles import OrderMechanism
 Integers = NDArray[np.int64]
 
 CONFIDENCE = 1 - 1e-6
-SAMPLES = 200_000
+SAMPLES = 200_000  # runs on either neighbour
 LARGEST_CELLS = 4096
+LEAST_SECONDS = 0.5  # of computing for runs, when the search for a proof has taken all
 
 
 def audit(
@@ -67,111 +65,86 @@ def audit(
     chance = _seed(seed)
     if isinstance(subject, OrderMechanism):
         return audit_order(subject)
-    case = _subject(subject)
-    mechanism, policy, promised, records = case
-    if policy.domain.size > LARGEST_CELLS:
+    claim = Claim.of(subject)
+    if claim.policy.domain.size > LARGEST_CELLS:
         raise TooLarge(
-            f"an audit takes at most {LARGEST_CELLS:,} cells, and this domain has {policy.domain.size:,}. Nothing was "
-            "run. Audit the same policy and mechanism on fewer cells: what is wrong shows there."
+            f"an audit takes at most {LARGEST_CELLS:,} cells, and this domain has {claim.policy.domain.size:,}. "
+            "Nothing was run. Audit the same policy and mechanism on fewer cells: what is wrong shows there."
         )
     rng = np.random.default_rng(chance)
-    made = bases(policy, rng, _public(counts, policy))
-    edges, existing = changes(policy, rng)
+    databases = bases(claim.policy, rng, _public(counts, claim.policy))
+    edges, existing = changes(claim.policy, rng)
     if not len(edges):
-        return Audit(
-            subject=mechanism.name,
-            promised=promised,
-            epsilon=Fraction(0),
-            method="exact",
-            looked_at=("no change to hide",),
-        )
+        return claim.audited(epsilon=Fraction(0), method="exact", looked_at=("no change to hide",))
     began = time.thread_time()
-    unfaithful: tuple[str, ...] = ()
+    question = Question(
+        mechanism=claim.mechanism,
+        promised=claim.promised / claim.records,
+        total_is_public=claim.policy.total_is_public,
+        edges=edges,
+        databases=databases,
+        tiny=list(tiny(claim.policy)),
+        deadline=began + limit,
+    )
+    unproved = ""
     if method != "statistical":
-        answer = _exact(case, edges, existing, made, began + limit, trust, chance)
-        if isinstance(answer, Audit):
-            return answer
-        unfaithful = (answer,)
+        proved = audit_by_form(question)
+        if isinstance(proved, Finding):
+            return _proved(claim, proved, existing, trust, chance)
+        unproved = proved
     if method == "exact":
         raise InvalidInput(
-            f"method='exact' does not fit mechanism={mechanism.name!r}: {unfaithful[0]}. Nothing was concluded. "
+            f"method='exact' does not fit mechanism={claim.mechanism.name!r}: {unproved}. Nothing was concluded. "
             "Leave method out for a statistical audit."
         )
     found = search(
-        mechanism,
-        edges,
-        made,
-        public=policy.total_is_public,
-        records=records,
+        question,
+        records=claim.records,
         samples=runs,
-        seconds=max(limit - (time.thread_time() - began), 0.5),
+        seconds=max(limit - (time.thread_time() - began), LEAST_SECONDS),
         confidence=trust,
         seed=chance,
     )
-    return Audit(
-        subject=mechanism.name,
-        promised=promised,
-        epsilon=found.epsilon,
-        method="statistical",
-        confidence=trust,
-        witness=Witness(edge=found.pair.edge, databases=found.pair.databases, event=found.event),
-        looked_at=(
-            *unfaithful,
-            f"{found.pairs} pairs of neighbours, one of them with {found.runs:,} fresh runs",
-        ),
-    )
+    return _seen(claim, found, unproved, trust)
 
 
-def _exact(
-    case: tuple[Mechanism, Policy, Fraction, int],
-    edges: Integers,
-    existing: int,
-    made: list[Integers],
-    deadline: float,
-    confidence: float,
-    seed: int,
-) -> Audit | str:
-    """The exact audit, or in words why there is none."""
-    mechanism, policy, promised, records = case
-    laws: set[DiscreteLaplace | Geometric]
-    # Values that are linear move alike on every database; that they are is seen on the few made up before.
-    databases = made if isinstance(mechanism, LinearMechanism) else [*made, *tiny(policy)]
-    if (stages := TwoStages.of(mechanism)) is not None:
-        if not stages.faithful(made, policy.total_is_public):
-            return "it does not choose runs and then add noise to their totals as it says"
-        parts = stages.worst(edges, made, deadline)
-        if parts is None:
-            return "no change was looked at"
-        # Probabilities are summed up in floating point; rounding says nothing.
-        near = parts.loss <= float(promised / records) * (1 + ROUNDING)
-        found, laws = replace(parts, loss=min(parts.loss, promised / records)) if near else parts, set(stages.laws)
-    elif isinstance(mechanism, SortedWithAbsence) and not policy.total_is_public:
-        form = NoisyNumber(mechanism)
-        if not form.faithful(made):
-            return "it does not draw a number of records and then noisy sums"
-        found = numbered_change(form, edges, databases, deadline)
-        laws = {law for law in (mechanism.number_law, mechanism.law) if law is not None}
-    else:
-        additive = mechanism
-        if not isinstance(additive, AdditiveMechanism):
-            return "it does more than add noise to integers"
-        total = int(made[-1].sum()) if policy.total_is_public else None
-        if (reason := faithful(additive, made, policy.total_is_public)) is not None:
-            return reason
-        worst = worst_change(additive, edges, databases, policy.total_is_public, deadline)
-        if worst is None:
-            return "no change of its noise makes up for some change of a record, as far as can be told"
-        fixed = additive if total is None else additive.for_total(total)
-        found, laws = worst, {law for law, _ in fixed.noises(total)}
-    loss, event, method, trust = found.loss * records, found.event, found.method, None
-    drawn = [measured_rate(law, AuditSource(seed), confidence) for law in laws]
-    wide = max(drawn, key=lambda one: one.excess, default=None)
-    if wide is not None and wide.excess > 1:
-        loss, method, trust = float(loss) * wide.excess, "statistical", confidence
-        event = f"noise of rate {wide.law.rate} was drawn at a rate of at least {wide.rate:.4g}; {event}"
-    return Audit(
-        subject=mechanism.name,
-        promised=promised,
+@dataclass(frozen=True)
+class Claim:
+    """A mechanism, and what is promised of it: ε under a policy, for so many records that one person changes at
+    once.
+    """
+
+    mechanism: Mechanism
+    policy: Policy
+    promised: Fraction
+    records: int
+
+    @classmethod
+    def of(cls, subject: Any) -> Claim:
+        """What a plan or a mechanism says of itself."""
+        if isinstance(subject, Plan):
+            return cls(subject.mechanism, subject.policy, subject.epsilon, subject.max_per_entity or 1)
+        if isinstance(subject, Mechanism):
+            return cls(subject, subject.policy, subject.epsilon, 1)
+        raise InvalidInput(
+            f"subject={type(subject).__name__} cannot be audited. Nothing was run. Give a plan from sf.plan(…), a "
+            "mechanism, or a mechanism for order statistics."
+        )
+
+    def audited(self, **found: Any) -> Audit:
+        """What was found, beside the promise."""
+        return Audit(subject=self.mechanism.name, promised=self.promised, **found)
+
+
+def _proved(claim: Claim, found: Finding, existing: int, confidence: float, seed: int) -> Audit:
+    """The loss by the laws of noise that are stated; where draws prove a law to be narrower, by what they prove."""
+    drawn = [measured_rate(law, AuditSource(seed), confidence) for law in found.laws]
+    narrow = max(drawn, key=lambda one: one.excess, default=None)
+    loss, event, method, trust = found.loss * claim.records, found.event, found.method, None
+    if narrow is not None and narrow.excess > 1:
+        loss, method, trust = float(loss) * narrow.excess, "statistical", confidence
+        event = f"noise of rate {narrow.law.rate} was drawn at a rate of at least {narrow.rate:.4g}; {event}"
+    return claim.audited(
         epsilon=loss,
         method=method,
         confidence=trust,
@@ -184,15 +157,15 @@ def _exact(
     )
 
 
-def _subject(subject: Any) -> tuple[Mechanism, Policy, Fraction, int]:
-    """(mechanism, the policy of the promise, its ε, records of a person that change at once)."""
-    if isinstance(subject, Plan):
-        return subject.mechanism, subject.policy, subject.epsilon, subject.max_per_entity or 1
-    if isinstance(subject, Mechanism):
-        return subject, subject.policy, subject.epsilon, 1
-    raise InvalidInput(
-        f"subject={type(subject).__name__} cannot be audited. Nothing was run. Give a plan from sf.plan(…), a "
-        "mechanism, or a mechanism for order statistics."
+def _seen(claim: Claim, found: Found, unproved: str, confidence: float) -> Audit:
+    """What runs showed, and why there is no proof, if one was looked for."""
+    runs = f"{found.pairs} pairs of neighbours, one of them with {found.runs:,} fresh runs"
+    return claim.audited(
+        epsilon=found.epsilon,
+        method="statistical",
+        confidence=confidence,
+        witness=Witness(edge=found.pair.edge, databases=found.pair.databases, event=found.event),
+        looked_at=(unproved, runs) if unproved else (runs,),
     )
 
 

@@ -13,7 +13,7 @@ from sfumato.policies import Policy
 
 Integers = NDArray[np.int64]
 
-TINY = 200  # databases: below that, all with up to three records are tried
+MOST_TINY_DATABASES = 200  # of one number of records: up to so many, all of them are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +57,11 @@ def bases(policy: Policy, rng: np.random.Generator, given: Integers | None = Non
     return found
 
 
-def tiny(policy: Policy, most: int = 3) -> Iterator[Integers]:
+def tiny(policy: Policy, most_records: int = 3) -> Iterator[Integers]:
     """Every database with so few records that all can be tried."""
     size = policy.domain.size
-    for records in range(1, most + 1):
-        if size**records > TINY:
+    for records in range(1, most_records + 1):
+        if size**records > MOST_TINY_DATABASES:
             return
         for cells in combinations_with_replacement(range(size), records):
             yield np.bincount(cells, minlength=size).astype(np.int64)

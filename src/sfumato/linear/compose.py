@@ -101,6 +101,10 @@ class PseudoInverse(Operator):
         """(A⁺)ᵀ·y."""
         return self.strategy.pinv_transpose(y)
 
+    def inverts(self) -> Operator:
+        """A."""
+        return self.strategy
+
     def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array] | None:
         """From the strategy's structure where it has some."""
         if isinstance(self.strategy, Haar):
@@ -144,6 +148,10 @@ class Kronecker(Operator):
     def pinv_transpose(self, q: Array) -> Array:
         """Likewise, transposed."""
         return self._along(q, self.shape_in, [f.pinv_transpose for f in self.factors])
+
+    def inverts(self) -> Operator:
+        """The product of what its factors invert."""
+        return Kronecker([factor.inverts() for factor in self.factors])
 
     def sparse(self) -> scipy.sparse.csc_matrix:
         """The factors' Kronecker product written out."""

@@ -41,6 +41,10 @@ class Embedded(Operator):
         """What the chosen cells hold, sent back."""
         return self.inner.transpose(y[..., self.cells])
 
+    def inverts(self) -> Operator:
+        """What the inner operator inverts: the other cells receive nothing."""
+        return self.inner.inverts()
+
     def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array] | None:
         """Those of the range among the chosen cells."""
         return self.inner.range_terms(self._place(low), self._place(high))

@@ -59,6 +59,10 @@ class Operator(ABC):
         del q
         raise InvalidInput(f"{type(self).__name__} has no structured pseudo-inverse.")
 
+    def inverts(self) -> Operator:
+        """The strategy A where this is its least-squares estimator A⁺; the identity where it is no such estimator."""
+        return Matrix(scipy.sparse.identity(self.cols, dtype=np.int64))
+
     def sparse(self) -> scipy.sparse.csc_matrix:
         """The matrix written out, for tests and for sensitivities on small domains."""
         if self.rows * self.cols > LARGEST_EXPLICIT:

@@ -1,7 +1,8 @@
 """Mechanisms: integer noise, carried to the counts by a map; one file each, in families.
 
-`cells`, `edges`, `grids`, `points` and `partitions` are the families, `registry` lists what plans weigh. A mechanism
-states its cost before it sees a count, and only its `run` and `draw` ever see one.
+`cells`, `edges`, `grids`, `points` and `partitions` are the families, `registry` lists what plans weigh, `forms` are
+the ways in which outputs come about, by which the auditor knows a mechanism. A mechanism states its cost before it
+sees a count, and only its `run` and `draw`, and what these call, ever see one.
 """
 
 from sfumato.mechanism.base import MOST_RECORDS, AdditiveMechanism, LinearMechanism, MeasuredMechanism, Mechanism

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
 from sfumato.exact import text
+from sfumato.mechanism.forms import Additive, Form
 from sfumato.mechanism.model import NoiseModel
 from sfumato.mechanism.parts import Parts
 from sfumato.mechanism.runs import Runs
@@ -60,6 +61,11 @@ class Mechanism(ABC):
         return float("nan")
 
     @property
+    def form(self) -> Form | None:
+        """How the output comes about, for the auditor: a claim that is checked. None: it can only be run."""
+        return None
+
+    @property
     def refinable(self) -> bool:
         """Whether the noise can be lowered later, for the difference in ε alone."""
         return False
@@ -104,6 +110,10 @@ class Mechanism(ABC):
         """Refuse, when a plan is made, what could leave 64 bits for some counts of at most MOST_RECORDS together."""
         return
 
+    def observe(self, counts: Integers, total: int | None, source: Source) -> tuple[Integers | None, Floats]:
+        """One run, and all that a release of it may show: the noisy integers where there are some, the estimates."""
+        return None, self.run(counts, total, source)
+
     def spec(self) -> dict[str, Any]:
         """Enough to build the mechanism again under the same policy."""
         return {"name": self.name, "epsilon": str(self.epsilon), "options": dict(self.options)}
@@ -134,6 +144,13 @@ class MeasuredMechanism(Mechanism):
         """Draw, then estimate."""
         return self.estimate(self.draw(counts, total, source), total)
 
+    def observe(self, counts: Integers, total: int | None, source: Source) -> tuple[Integers | None, Floats]:
+        """What was drawn, and the estimates; of a class that runs in another way, what it runs."""
+        if type(self).run is not MeasuredMechanism.run:
+            return super().observe(counts, total, source)
+        measured = self.draw(counts, total, source)
+        return measured, self.estimate(measured, total)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AdditiveMechanism(MeasuredMechanism):
@@ -146,6 +163,11 @@ class AdditiveMechanism(MeasuredMechanism):
     `measure` returns integers that are private already; `estimate` is post-processing. Since the noise enters by
     addition it can be lowered later without another look at the counts (gradual release).
     """
+
+    @property
+    def form(self) -> Form:
+        """Values plus noise."""
+        return Additive(mechanism=self)
 
     @property
     def refinable(self) -> bool:
@@ -188,6 +210,11 @@ class LinearMechanism(AdditiveMechanism):
     @abstractmethod
     def model(self) -> NoiseModel:
         """The law of the noise in the estimates: what errors and intervals are computed from."""
+
+    @property
+    def form(self) -> Form:
+        """Values that are linear in the counts, plus noise that operators carry to the cells."""
+        return Additive(mechanism=self, linear=True, estimators=tuple(block.estimator for block in self.model.blocks))
 
     def noises(self, total: int | None) -> list[tuple[DiscreteLaplace, int]]:
         """One vector of noise for every block of the model."""

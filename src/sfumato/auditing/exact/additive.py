@@ -12,8 +12,6 @@ and noise that is multiplied, are caught here.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -23,38 +21,33 @@ from numpy.typing import NDArray
 
 from sfumato.auditing.databases import Pair, pair
 from sfumato.auditing.exact.flows import FlowSolver
-from sfumato.auditing.exact.forms import NoisyNumber
+from sfumato.auditing.exact.question import Finding, Question
 from sfumato.auditing.exact.shifts import Shift, Solver
 from sfumato.auditing.result import Loss
-from sfumato.errors import InvalidInput
-from sfumato.mechanism import AdditiveMechanism
-from sfumato.mechanism.base import LinearMechanism
+from sfumato.linear import Operator
+from sfumato.mechanism.forms import Additive, AddsNoise
 from sfumato.noise import DiscreteLaplace, SeededSource
 
 Integers = NDArray[np.int64]
 
-SIZES = (3, 1_000, 1_000_000)  # of the random noise that identities are checked on
-RUNS = 30  # compared draw for draw
+NOISE_SIZES = (3, 1_000, 1_000_000)  # of the random noise that identities are checked on
 LARGEST_TABLE = 40_000_000  # entries of D
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The worst loss among the neighbours looked at."""
-
-    loss: Loss
-    method: str
-    pair: Pair
-    event: str
-    edges: int
-    databases: int
+def audit_additive(form: Additive, question: Question) -> Finding | str:
+    """The largest loss, or in words why it cannot be named."""
+    if (reason := faithful(form.mechanism, question)) is not None:
+        return reason
+    found = worst_change(form, question)
+    return found or "no change of its noise makes up for some change of a record, as far as can be told"
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A mechanism for one number of records."""
+    """A mechanism for one number of records, and the operators that carry its noise to the cells, if such do."""
 
-    mechanism: AdditiveMechanism
+    mechanism: AddsNoise
+    estimators: tuple[Operator, ...]
     total: int | None
 
     @cached_property
@@ -85,7 +78,7 @@ class Case:
     def linear(self) -> bool:
         """Whether the disturbance is additive, on random integers."""
         rng = np.random.default_rng(5)
-        for size in SIZES:
+        for size in NOISE_SIZES:
             one, other = self.noise(rng, size), self.noise(rng, size)
             if not np.array_equal(self.report(one + other), self.report(one) + self.report(other)):
                 return False
@@ -95,7 +88,7 @@ class Case:
     def identity(self) -> bool:
         """Whether the disturbance is the noise itself."""
         rng = np.random.default_rng(6)
-        return all(np.array_equal(self.report(eta), eta) for eta in (self.noise(rng, size) for size in SIZES))
+        return all(np.array_equal(self.report(eta), eta) for eta in (self.noise(rng, size) for size in NOISE_SIZES))
 
     @cached_property
     def rates(self) -> tuple[Fraction, ...]:
@@ -121,9 +114,9 @@ class Case:
     @cached_property
     def flows(self) -> FlowSolver | None:
         """Cheapest flows, where the disturbance is linear up to its rounding."""
-        if self.linear or not isinstance(self.mechanism, LinearMechanism) or self.length**2 > LARGEST_TABLE:
+        if self.linear or not self.estimators or self.length**2 > LARGEST_TABLE:
             return None
-        return FlowSolver.of(self.mechanism.model, self.rates)
+        return FlowSolver.of(self.estimators, self.rates)
 
     def shift(self, neighbours: Pair, d: Integers) -> Shift | None:
         """The cheapest change of the noise that moves the report by d, checked; None where none can be named."""
@@ -141,65 +134,53 @@ class Case:
     def _equivariant(self, change: Integers, d: Integers) -> bool:
         """Whether noise that is changed so moves the report by d exactly, on random noise."""
         rng = np.random.default_rng(7)
-        etas = [self.noise(rng, size) for size in SIZES for _ in range(1 if self.linear else 8)]
+        etas = [self.noise(rng, size) for size in NOISE_SIZES for _ in range(1 if self.linear else 8)]
         return all(np.array_equal(self.report(eta + change) - self.report(eta), d) for eta in etas)
 
 
-def faithful(mechanism: AdditiveMechanism, databases: Sequence[Integers], public: bool) -> str | None:
+def faithful(mechanism: AddsNoise, question: Question) -> str | None:
     """Why a run is *not* values plus disturbance in integers, and what follows from them; None where it is.
 
-    Runs from the same random words are compared to the last bit, on several databases and several times: one value of
-    noise may by chance be the same at two scales, many are not.
+    Runs from the same random words are compared to the last bit, on several databases and several times.
     """
-    for seed in range(RUNS):
-        counts = databases[seed % len(databases)]
-        total = int(counts.sum()) if public else None
-        fixed = mechanism if total is None else mechanism.for_total(total)
-        if isinstance(fixed, AdditiveMechanism) and (reason := _unlike(fixed, counts, total, seed)) is not None:
-            return reason
+    for seed, counts in question.seeded():
+        total = question.total(counts)
+        fixed, source = _told(mechanism, total), SeededSource(seed)
+        noise = [law.sample(size, source) for law, size in fixed.noises(total)]
+        values, added = np.asarray(fixed.values(counts)), np.asarray(fixed.disturbance(noise))
+        for what, array in (("values", values), ("disturbance", added)):
+            if array.dtype != np.int64:
+                return f"its {what} are {array.dtype}, not whole numbers"
+        measured = values + added
+        if not np.array_equal(fixed.draw(counts, total, SeededSource(seed)), measured):
+            return "what it draws is not its values plus its disturbance"
+        if not question.publishes(counts, seed, measured, fixed.estimate(measured, total)):
+            return "what it publishes is not computed from its values and disturbance"
     return None
 
 
-def _unlike(mechanism: AdditiveMechanism, counts: Integers, total: int | None, seed: int) -> str | None:
-    source = SeededSource(seed)
-    noise = [law.sample(size, source) for law, size in mechanism.noises(total)]
-    values, added = np.asarray(mechanism.values(counts)), np.asarray(mechanism.disturbance(noise))
-    for what, array in (("values", values), ("disturbance", added)):
-        if array.dtype != np.int64:
-            return f"its {what} are {array.dtype}, not whole numbers"
-    measured = values + added
-    if not np.array_equal(mechanism.draw(counts, total, SeededSource(seed)), measured):
-        return "what it draws is not its values plus its disturbance"
-    estimates = mechanism.estimate(measured, total)
-    if not np.array_equal(mechanism.run(counts, total, SeededSource(seed)), estimates, equal_nan=True):
-        return "what it publishes is not computed from its values and disturbance"
-    return None
+def _told(mechanism: AddsNoise, total: int | None) -> AddsNoise:
+    return mechanism if total is None else mechanism.for_total(total)
 
 
-def worst_change(
-    mechanism: AdditiveMechanism, edges: Integers, databases: Sequence[Integers], public: bool, deadline: float
-) -> Finding | None:
-    """The largest loss over edges and databases; None where for some of them none can be named.
-
-    Edges not reached before the deadline are left out, and the number of those reached is told.
-    """
+def worst_change(form: Additive, question: Question) -> Finding | None:
+    """The largest loss over edges and databases; None where for some of them none can be named."""
+    # Values that are linear move alike on every database; that they are is seen on the few made up before.
+    databases = question.databases if form.linear else [*question.databases, *question.tiny]
     cases: dict[int | None, Case] = {}
     costs: dict[tuple[int | None, bytes], Shift | None] = {}
     worst: tuple[Loss, Shift, Pair] | None = None
     tight, reached = True, 0
-    for edge in map(tuple, edges.tolist()):
-        if reached and time.thread_time() > deadline:
-            break
+    for edge in question.edges_in_time():
+        reached += 1
         for base in databases:
             neighbours = pair(base, edge)
-            total = int(neighbours.before.sum()) if public and edge[1] >= 0 else None
+            total = question.total(neighbours.before)
             if total not in cases:
-                cases[total] = Case(mechanism if total is None else mechanism.for_total(total), total)
+                cases[total] = Case(_told(form.mechanism, total), form.estimators, total)
             case = cases[total]
-            if public and total is None:  # a record appears though the number of records is published
-                return Finding(math.inf, "exact", neighbours, "the number of records is published exactly", 1, 1)
             d = case.moved(neighbours)
-            key = (None if isinstance(mechanism, LinearMechanism) else total, d.tobytes())
+            key = (None if form.linear else total, d.tobytes())
             if key not in costs:
                 costs[key] = case.shift(neighbours, d)
             found = costs[key]
@@ -208,29 +189,19 @@ def worst_change(
             tight &= found.tight
             if worst is None or found.cost > worst[0]:
                 worst = (found.cost, found, neighbours)
-        reached += 1
     if worst is None:
         return None
     loss, shift, neighbours = worst
-    method = "exact" if tight or (shift.tight and math.isinf(loss)) else "argument"
-    return Finding(loss, method, neighbours, _event(loss, shift), reached, len(databases))
-
-
-def numbered_change(form: NoisyNumber, edges: Integers, databases: Sequence[Integers], deadline: float) -> Finding:
-    """The largest loss of sorted points whose number is private, over edges and databases."""
-    worst: tuple[Loss, int, Pair] | None = None
-    reached = 0
-    for edge in map(tuple, edges.tolist()):
-        if worst is not None and time.thread_time() > deadline:
-            break
-        for base in databases:
-            loss, guess = form.loss(base, edge)
-            if worst is None or loss > worst[0]:
-                worst = (loss, guess, pair(base, edge))
-        reached += 1
-    if worst is None:
-        raise InvalidInput("edges is empty: a policy without changes has nothing to audit.")
-    return Finding(worst[0], "exact", worst[2], f"the noisy number of records is {worst[1]}", reached, len(databases))
+    total = question.total(question.databases[-1])
+    return Finding(
+        loss=loss,
+        method="exact" if tight or (shift.tight and math.isinf(loss)) else "argument",
+        pair=neighbours,
+        event=_event(loss, shift),
+        edges=reached,
+        databases=len(databases),
+        laws=frozenset(law for law, _ in _told(form.mechanism, total).noises(total)),
+    )
 
 
 def _cost(change: Integers, rates: tuple[Fraction, ...]) -> Fraction:

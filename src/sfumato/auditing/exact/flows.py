@@ -2,25 +2,22 @@
 
 Such an estimator f rounds, and `f(η + B·z) = f(η) + z` holds for integer z alone, B being the strategy that it inverts.
 So the changes that can be named are c = B·z for an integer flow z whose divergence is the change of the counts, and the
-cheapest of these is an upper bound on the loss. B is read off the noise model: every factor A⁺ stands for its strategy
-A, every other factor for itself.
+cheapest of these is an upper bound on the loss. Every estimator says which strategy it inverts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.auditing.exact.shifts import SECONDS, Shift
-from sfumato.linear import Kronecker, Operator, PseudoInverse
-from sfumato.linear.embedded import Embedded
-from sfumato.mechanism import NoiseModel
+from sfumato.auditing.exact.shifts import SECONDS_A_PROGRAMME, Shift
+from sfumato.linear import Operator
 
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +29,10 @@ class FlowSolver:
     rates: tuple[Fraction, ...]
 
     @classmethod
-    def of(cls, model: NoiseModel, rates: tuple[Fraction, ...]) -> FlowSolver | None:
-        """From a noise model; None where flows and strategies do not come out in whole numbers."""
-        lifts = [_strategy(block.estimator) for block in model.blocks]
-        parts = [block.estimator.dense() @ lift for block, lift in zip(model.blocks, lifts, strict=True)]
+    def of(cls, estimators: Sequence[Operator], rates: tuple[Fraction, ...]) -> FlowSolver | None:
+        """From the estimators, side by side; None where flows and strategies do not come out in whole numbers."""
+        lifts = [np.asarray(estimator.inverts().dense(), dtype=np.float64) for estimator in estimators]
+        parts = [estimator.dense() @ lift for estimator, lift in zip(estimators, lifts, strict=True)]
         divergence = np.concatenate(parts, axis=1)
         if not np.allclose(divergence, np.rint(divergence), atol=1e-6):
             return None
@@ -60,7 +57,7 @@ class FlowSolver:
             constraints=[LinearConstraint(meet, change, change), LinearConstraint(below, 0, np.inf)],
             bounds=Bounds(np.concatenate([np.full(flows, -np.inf), np.zeros(values)]), np.inf),
             integrality=np.concatenate([np.ones(flows), np.zeros(values)]),
-            options={"time_limit": SECONDS},
+            options={"time_limit": SECONDS_A_PROGRAMME},
         )
         if found.x is None:
             return None
@@ -70,17 +67,3 @@ class FlowSolver:
         c = self.lift @ z
         price = sum((abs(int(part)) * rate for part, rate in zip(c, self.rates, strict=True) if part), Fraction(0))
         return Shift(price, False, c)
-
-
-def _strategy(estimator: Operator) -> Floats:
-    """B for one estimator: the strategies behind its pseudo-inverses, the identity elsewhere."""
-    if isinstance(estimator, Kronecker):
-        table: Floats = np.ones((1, 1))
-        for factor in estimator.factors:
-            table = np.asarray(np.kron(table, _strategy(factor)), dtype=np.float64)
-        return table
-    if isinstance(estimator, Embedded):
-        return _strategy(estimator.inner)
-    if isinstance(estimator, PseudoInverse):
-        return np.asarray(estimator.strategy.dense(), dtype=np.float64)
-    return np.eye(estimator.cols)

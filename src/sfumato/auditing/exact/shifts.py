@@ -31,7 +31,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-7  # between a solver's optimum and the exact cost of what it found
-SECONDS = 5.0  # for one integer programme
+SECONDS_A_PROGRAMME = 5.0  # of solving one integer programme
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Solver:
             constraints=LinearConstraint(table, target, target),
             bounds=Bounds(0, np.inf),
             integrality=np.full(table.shape[1], int(integral)),
-            options={"time_limit": SECONDS},
+            options={"time_limit": SECONDS_A_PROGRAMME},
         )
         if found.x is None:
             return math.inf, None

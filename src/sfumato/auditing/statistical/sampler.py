@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.auditing.statistical.events import ratio_bound
+from sfumato.auditing.statistical.distinguishers import ratio_bound
 from sfumato.noise import DiscreteLaplace, Geometric, Source
 
-DRAWS = 400_000
+DRAWS_A_LAW = 400_000
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,9 @@ class Drawn:
         return self.rate / float(self.law.rate)
 
 
-def measured_rate(law: DiscreteLaplace | Geometric, source: Source, confidence: float, draws: int = DRAWS) -> Drawn:
+def measured_rate(
+    law: DiscreteLaplace | Geometric, source: Source, confidence: float, draws: int = DRAWS_A_LAW
+) -> Drawn:
     """A lower bound on the rate of what a law draws."""
     values = law.sample(draws, source)
     shift = max(1, round(1 / float(law.rate)))

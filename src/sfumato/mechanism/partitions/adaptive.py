@@ -12,6 +12,7 @@ holds and those that it touches. On a tree nothing of the kind is known, and the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,10 +23,12 @@ from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
 from sfumato.mechanism.base import Floats, Integers, MeasuredMechanism, Mechanism, settle
 from sfumato.mechanism.edges.tree import EdgeValues
+from sfumato.mechanism.forms import TwoStage
 from sfumato.mechanism.partitions import dawa as rules
-from sfumato.mechanism.partitions.bucket_tree import read_tree
+from sfumato.mechanism.partitions.bucket_tree import UNITS, read_tree
+from sfumato.mechanism.partitions.partition import Buckets, cost_noise, longest_run, prices
 from sfumato.mechanism.runs import Runs
-from sfumato.noise import Source
+from sfumato.noise import DiscreteLaplace, Source
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,6 +46,17 @@ class DawaOnCells(MeasuredMechanism):
     def privacy_loss(self) -> Fraction:
         """All of ε: a share for the runs, the rest for their totals."""
         return self.epsilon
+
+    @property
+    def form(self) -> TwoStage:
+        """DAWA on the counts along the curve."""
+        return _two_stage(
+            self.policy.domain.size,
+            rules.budgets(self.epsilon, rules.RATIO, self._neighbours),
+            queries=self.options["queries"],
+            entries=lambda counts: counts[self._order],
+            cells=self._cells,
+        )
 
     @property
     def _neighbours(self) -> str:
@@ -69,8 +83,11 @@ class DawaOnCells(MeasuredMechanism):
     def estimate(self, measured: Integers, total: int | None) -> Floats:
         """Every run's total shared out equally among its cells; a missing public total among all cells."""
         tree, levels = read_tree(measured, self.policy.domain.size)
+        return self._cells(tree.spread(levels), total)
+
+    def _cells(self, line: Floats, total: int | None) -> Floats:
         estimates = np.empty(self.policy.domain.size)
-        estimates[self._order] = tree.buckets.spread(tree.estimate(levels))
+        estimates[self._order] = line
         return estimates if total is None else settle(estimates + (total - estimates.sum()) / len(estimates), total)
 
     def runs(self, measured: Integers | None, total: int | None) -> Runs | None:
@@ -112,10 +129,48 @@ class DawaOnTree(Mechanism):
         """The stretch times the cost of one edge."""
         return self.edges.spanner.stretch * self.edge_epsilon
 
+    @property
+    def form(self) -> TwoStage:
+        """DAWA on the edge values."""
+        return _two_stage(
+            len(self.edges.order),
+            rules.budgets(self.edge_epsilon, rules.RATIO, "edge"),
+            queries="entries",
+            entries=self.edges.of,
+            cells=self._cells,
+        )
+
     def run(self, counts: Integers, total: int | None, source: Source) -> Floats:
         """One edge value changes by one at a time, and a range of counts is a difference of single edge values."""
         values = self.edges.of(counts)
-        found = rules.dawa(
+        tree, levels = rules.measure(
             values, epsilon=self.edge_epsilon, source=source, neighbours="edge", queries="entries"
-        ).counts
-        return self.edges.cells(self.edges.project(found, total) if self.options.get("consistent") else found, total)
+        )
+        return self._cells(tree.spread(levels), total)
+
+    def _cells(self, line: Floats, total: int | None) -> Floats:
+        return self.edges.cells(self.edges.project(line, total) if self.options.get("consistent") else line, total)
+
+
+def _two_stage(
+    length: int,
+    budgets: tuple[Fraction, Fraction],
+    *,
+    queries: str,
+    entries: Callable[[Integers], Integers],
+    cells: Callable[[Floats, int | None], Floats],
+) -> TwoStage:
+    """DAWA on a line of so many entries, in the words of its form."""
+    first, second = budgets
+    levels = longest_run(length).bit_length() - 1
+    return TwoStage(
+        length=length,
+        entries=entries,
+        prices=prices(levels),
+        choice=cost_noise(first, levels),
+        penalty=rules.penalty(first, second, queries),
+        groups=lambda starts: rules.groups(Buckets(starts, length), queries),
+        totals=DiscreteLaplace(second),
+        units=UNITS,
+        cells=cells,
+    )

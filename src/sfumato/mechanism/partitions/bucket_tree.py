@@ -89,6 +89,10 @@ class BucketTree:
             value = best[level + 1] + variance[level + 1] * np.repeat((value - sums[level]) / below[level], size)
         return value
 
+    def spread(self, measured: Sequence[NDArray[np.number]]) -> Floats:
+        """The line of entries as estimated: every run's total shared out equally."""
+        return self.buckets.spread(self.estimate(measured))
+
     def coefficients(self, queries: Floats) -> list[Floats]:
         """How much every node's number counts in sums over buckets, one row each: the transpose of `estimate`."""
         variance, below = self.variances

@@ -65,7 +65,7 @@ def dawa(
     `"entries"`, which is what a range of counts becomes under the transformation of a line policy.
     """
     tree, measured = measure(x, epsilon=epsilon, source=source, ratio=ratio, neighbours=neighbours, queries=queries)
-    return Estimate(tree.buckets.spread(tree.estimate(measured)), tree.buckets)
+    return Estimate(tree.spread(measured), tree.buckets)
 
 
 def measure(
@@ -112,16 +112,21 @@ def penalty(first: Fraction, second: Fraction, queries: str = "ranges") -> int:
 def estimate(x: Integers, buckets: Buckets, *, epsilon: Fraction, source: Source, queries: str = "ranges") -> Floats:
     """Counts that are equal within buckets, ε-private for a change of one entry by one. Sees private data."""
     tree, measured = totals(x, buckets, epsilon=epsilon, source=source, queries=queries)
-    return buckets.spread(tree.estimate(measured))
+    return tree.spread(measured)
 
 
 def totals(
     x: Integers, buckets: Buckets, *, epsilon: Fraction, source: Source, queries: str = "ranges"
 ) -> tuple[BucketTree, list[Integers]]:
     """A tree over the buckets, and the noisy totals of its nodes, level by level. Sees private data."""
-    tree = best_tree(buckets) if queries == "ranges" else flat_tree(buckets)
+    tree = groups(buckets, queries)
     levels = zip(tree.measure(bounded(x)), tree.units, strict=True)
     return tree, [exact + _noise(units, epsilon, source) for exact, units in levels]
+
+
+def groups(buckets: Buckets, queries: str) -> BucketTree:
+    """Which groups of runs are measured: a hierarchy where ranges are asked for, else the single runs."""
+    return best_tree(buckets) if queries == "ranges" else flat_tree(buckets)
 
 
 def _noise(units: Integers, epsilon: Fraction, source: Source) -> Integers:

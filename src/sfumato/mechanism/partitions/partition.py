@@ -105,6 +105,11 @@ def shifts(levels: int) -> tuple[int, ...]:
     return tuple(price[level] + max(price[:level] + price[level + 1 :], default=0) for level in range(levels + 1))
 
 
+def cost_noise(epsilon: Fraction, levels: int) -> tuple[Geometric, ...]:
+    """The noise on the cost of a run, level by level; none where there is but one level, and nothing to choose."""
+    return tuple(Geometric(epsilon / shift) for shift in shifts(levels)) if levels else ()
+
+
 def bounded(x: Integers) -> Integers:
     """Entries clamped to ±2⁵⁵/n, so that no sum of costs leaves 64 bits. Clamping never enlarges a change."""
     bound = (1 << ROOM) // (PRICE * max(1, len(x)))
@@ -122,7 +127,7 @@ def partition(x: Integers, *, epsilon: Fraction, penalty: int, source: Source, l
     if not levels:
         return Buckets(np.arange(n), n)  # nothing to choose: no noise, no cost
     price = prices(levels)
-    noise = [Geometric(epsilon / shift) for shift in shifts(levels)]
+    noise = cost_noise(epsilon, levels)
     _require_room(epsilon, penalty, levels)
     x = bounded(x)
     best = penalty - noise[0].sample(n, source)

@@ -41,6 +41,7 @@ from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
 from sfumato.exact import fraction, positive_int, text
 from sfumato.mechanism.base import MOST_RECORDS, AdditiveMechanism, Floats, Integers, MeasuredMechanism, Mechanism
+from sfumato.mechanism.forms import NoisyNumber
 from sfumato.mechanism.points.sorted_groups import (
     cell_counts,
     distribution,
@@ -282,19 +283,37 @@ class SortedWithAbsence(SortedMechanism):
         rate = self.rate or Fraction(0)
         return max(self.share * self.epsilon + self.appearing[0] * rate, self.sensitivity * rate)
 
+    @property
+    def form(self) -> NoisyNumber:
+        """n̂, then noisy sums."""
+        return NoisyNumber(
+            number=self.number_law,
+            most=LARGEST_TOTAL,
+            sums=self.exact_sums,
+            noise=self.law,
+            head=self.head,
+            estimate=self.estimate,
+        )
+
+    def head(self, number: int) -> Integers:
+        """What is published beside the sums: n̂ and the group size, which follows from it."""
+        return np.array([number, self.group_size(number)], dtype=np.int64)
+
+    def exact_sums(self, counts: Integers, number: int) -> Integers:
+        """What noise is added to once n̂ is drawn: the list cut to n̂ entries, or padded. Sees private counts."""
+        along = counts if self.order is None else counts[self.order]
+        sizes = group_sizes(number, self.group_size(number))
+        return group_sums(along, sizes, missing=number - int(counts.sum()), pad_low=self.appearing[1])
+
     def draw(self, counts: Integers, total: int | None, source: Source) -> Integers:
         """n̂ first; all that follows rests on it and not on n."""
         del total
-        along = counts if self.order is None else counts[self.order]
-        records = int(counts.sum())
-        noisy = records + int(self.number_law.sample(1, source)[0])
-        guess = min(max(noisy, 0), LARGEST_TOTAL)
-        group = self.group_size(guess)
-        sizes = group_sizes(guess, group)
-        sums = group_sums(along, sizes, missing=guess - records, pad_low=self.appearing[1])
+        noisy = int(counts.sum()) + int(self.number_law.sample(1, source)[0])
+        number = min(max(noisy, 0), LARGEST_TOTAL)
+        sums = self.exact_sums(counts, number)
         if self.law is not None:
             sums = sums + self.law.sample(len(sums), source)
-        return np.concatenate([np.array([guess, group], dtype=np.int64), sums])
+        return np.concatenate([self.head(number), sums])
 
     def sums(self, measured: Integers, total: int | None) -> tuple[Integers, Integers]:
         """The sums after the two figures that their sizes come from."""

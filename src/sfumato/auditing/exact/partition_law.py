@@ -1,4 +1,4 @@
-"""The law of DAWA's partition, on few cells: the probability of every partition that noisy costs can lead to.
+"""The law of a partition by noisy costs (the first stage of DAWA), on few cells: the probability of every one.
 
 Noise is drawn for the cost of every aligned run, and which partition comes out is a function of it. The probabilities
 follow by summing over the noise, from short runs to long ones: a run is kept where it costs no more than the best
@@ -9,48 +9,45 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanism.partitions import partition as rules
-from sfumato.mechanism.partitions.partition import Buckets
 from sfumato.noise import Geometric, Source
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Starts = tuple[int, ...]
 
-RARE = 1e-12  # partitions less likely than that, for one of two neighbours, are not compared
-REACH = 48.0  # noise beyond e⁻⁴⁸ is cut off: nine digits of the rarest partition are right
+LEAST_PROBABILITY = 1e-12  # partitions less likely than that, for one of two neighbours, are not compared
+TAIL_EXPONENT = 48.0  # noise beyond e⁻⁴⁸ is cut off: nine digits of the rarest partition are right
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
-    """How a line of `size` entries is cut at so much ε, with a penalty for every run."""
+class PartitionLaw:
+    """How a line of `size` entries is cut into aligned runs of 1, 2, 4, … entries.
+
+    A run on level l costs prices[l] times its deviation, plus the penalty, less noise[l]; no noise where there is but
+    one level, and nothing to choose.
+    """
 
     size: int
-    epsilon: Fraction
+    prices: tuple[int, ...]
+    noise: tuple[Geometric, ...]
     penalty: int
     _laws: dict[bytes, dict[Starts, float]] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def levels(self) -> int:
         """How often runs are doubled."""
-        return rules.longest_run(self.size).bit_length() - 1
+        return len(self.prices) - 1
 
     @cached_property
-    def noise(self) -> list[Geometric]:
-        """On the cost of a run, level by level; none where there is nothing to choose."""
-        return [Geometric(self.epsilon / shift) for shift in rules.shifts(self.levels)] if self.levels else []
-
-    @cached_property
-    def reach(self) -> int:
-        """How many values of noise are summed over."""
-        return math.ceil(max((REACH / float(law.rate) for law in self.noise), default=1))
+    def values_of_noise(self) -> int:
+        """How many are summed over."""
+        return math.ceil(max((TAIL_EXPONENT / float(law.rate) for law in self.noise), default=1))
 
     @cached_property
     def blocks(self) -> list[tuple[int, int]]:
@@ -72,7 +69,7 @@ class Cuts:
                 [
                     (tuple(start + at for at in starts), math.log(one[starts] / two[starts]))
                     for starts in one
-                    if min(one[starts], two[starts]) > RARE
+                    if min(one[starts], two[starts]) > LEAST_PROBABILITY
                 ]
             )
         return found
@@ -90,7 +87,7 @@ class Cuts:
         """(t, weights w): with probability w[g] this partition of the run is the best one and costs t - g."""
         if not self.levels:
             return self.penalty, {(start,): np.ones(1)}
-        rate, steps = float(self.noise[level].rate), np.arange(self.reach)
+        rate, steps = float(self.noise[level].rate), np.arange(self.values_of_noise)
         noise = np.exp(-rate * steps) * -math.expm1(-rate)
         if level == 0:
             return self.penalty, {(start,): noise}
@@ -100,15 +97,15 @@ class Cuts:
         left, lefts = self._node(x, start, middle, level - 1)
         right, rights = self._node(x, middle, end, level - 1)
         apart = left + right
-        whole = int(rules.prices(self.levels)[level] * rules.deviations(x[start:end], 1 << level, 1)[0]) + self.penalty
+        whole = self.prices[level] * _deviation(x[start:end]) + self.penalty
         parts = {
-            one + two: self._two_cells if level == 1 else np.convolve(f, g)[: self.reach]
+            one + two: self._two_cells if level == 1 else np.convolve(f, g)[: self.values_of_noise]
             for (one, f), (two, g) in product(lefts.items(), rights.items())
         }
         # The whole at t - g costs no more than the parts at t' - h when h ≤ t' - t + g; otherwise they are kept.
         at = steps + apart - whole
         reached = np.cumsum(sum(parts.values()))
-        kept = noise * np.where(at < 0, 0.0, reached[np.clip(at, 0, self.reach - 1)])
+        kept = noise * np.where(at < 0, 0.0, reached[np.clip(at, 0, self.values_of_noise - 1)])
         fewer = -np.expm1(-rate * np.maximum(steps + whole - apart, 0))
         top = max(apart, whole)
         found = {key: _lower(f * fewer, top - apart) for key, f in parts.items()}
@@ -117,13 +114,13 @@ class Cuts:
     @cached_property
     def _two_cells(self) -> Floats:
         """The sum of two equal geometric variables: no convolution is needed."""
-        rate, steps = float(self.noise[0].rate), np.arange(self.reach)
+        rate, steps = float(self.noise[0].rate), np.arange(self.values_of_noise)
         return np.asarray((steps + 1) * np.exp(-rate * steps) * math.expm1(-rate) ** 2)
 
-    def cut(self, x: Integers, source: Source) -> Buckets:
+    def cut(self, x: Integers, source: Source) -> Starts:
         """The partition that a run finds, anew from its random words: every candidate by itself."""
         if not self.levels:
-            return Buckets(np.arange(self.size), self.size)
+            return tuple(range(self.size))
         counts, drawn = [self.size], [self.noise[0].sample(self.size, source)]
         for law in self.noise[1:]:
             pairs = counts[-1] // 2
@@ -136,13 +133,16 @@ class Cuts:
             if 2 * index + 1 >= counts[level - 1]:
                 return best(level - 1, 2 * index)
             (left, one), (right, two) = best(level - 1, 2 * index), best(level - 1, 2 * index + 1)
-            run = x[index << level : (index + 1) << level]
-            deviation = int(np.abs(run - int(np.sort(run)[len(run) // 2])).sum())
-            whole = rules.prices(self.levels)[level] * deviation + self.penalty - int(drawn[level][index])
+            deviation = _deviation(x[index << level : (index + 1) << level])
+            whole = self.prices[level] * deviation + self.penalty - int(drawn[level][index])
             return (whole, (index << level,)) if whole <= left + right else (left + right, one + two)
 
-        starts = [start for index in range(counts[-1]) for start in best(self.levels, index)[1]]
-        return Buckets(np.array(starts), self.size)
+        return tuple(start for index in range(counts[-1]) for start in best(self.levels, index)[1])
+
+
+def _deviation(run: Integers) -> int:
+    """Σ|x_i - median|."""
+    return int(np.abs(run - int(np.sort(run)[len(run) // 2])).sum())
 
 
 def _patterns(length: int, level: int) -> int:

@@ -23,13 +23,15 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-RIDGE = 1e-4  # of the logistic regression, a row
-ROUNDS = 12
-FEW = 6  # different values of a feature that count as categories
-TAIL = (0.0, 0.001, 0.003, 0.01, 0.02, 0.035)
-LEVELS = np.array([*TAIL, *np.linspace(0.05, 0.95, 19), *(1 - level for level in reversed(TAIL))])
-"""Quantiles that are tried as thresholds, for either guess."""
-TRUST = 0.5  # of the runs a guess is chosen on: the best of many looks better than it is
+RIDGE_PER_ROW = 1e-4  # of the logistic regression
+NEWTON_STEPS = 12
+MOST_CATEGORIES = 6  # different values of a feature, up to which each gets a column
+TAIL_QUANTILES = (0.0, 0.001, 0.003, 0.01, 0.02, 0.035)
+THRESHOLD_QUANTILES = np.array(
+    [*TAIL_QUANTILES, *np.linspace(0.05, 0.95, 19), *(1 - level for level in reversed(TAIL_QUANTILES))]
+)
+"""Of a feature, tried as thresholds for either guess."""
+SHARE_TRUSTED = 0.5  # of the runs a guess is chosen on: the best of many looks better than it is
 
 
 def odds_bound(right: int, guesses: int, confidence: float) -> float:
@@ -77,7 +79,7 @@ class Encoder:
         categories = []
         for j in range(before.shape[1]):
             values = np.unique(np.concatenate([before[:, j], after[:, j]]))
-            if 1 < len(values) <= FEW:
+            if 1 < len(values) <= MOST_CATEGORIES:
                 categories += [(j, float(value)) for value in values]
         return cls(low, high, tuple(categories))
 
@@ -144,9 +146,9 @@ def learn(before: Floats, after: Floats, runs: int, confidence: float) -> tuple[
 def _best_thresholds(one: Floats, other: Floats, runs: int, confidence: float) -> tuple[float, int, int, float, float]:
     """(expected bound, column, its sign, low, high) of the best two thresholds; either may be out of reach."""
     seen = len(one) + len(other)
-    share = min(runs, TRUST * seen) / seen  # what was seen rarely is known badly, however many runs will follow
+    share = min(runs, SHARE_TRUSTED * seen) / seen  # what was seen rarely is known badly, however many runs will follow
     pooled = np.sort(np.concatenate([one, other]).T, axis=1)
-    cuts = pooled[:, np.rint(LEVELS * (seen - 1)).astype(np.int64)]
+    cuts = pooled[:, np.rint(THRESHOLD_QUANTILES * (seen - 1)).astype(np.int64)]
     ends = np.full((len(cuts), 1), np.inf)
     high, low = np.hstack([cuts, ends]), np.hstack([-ends, cuts])
     above, below = [], []
@@ -191,11 +193,11 @@ def _logistic(before: Floats, after: Floats) -> Floats:
     table = np.concatenate([before, after])
     label = np.concatenate([np.ones(len(before)), np.zeros(len(after))])
     weights = np.zeros(table.shape[1])
-    for _ in range(ROUNDS):
+    for _ in range(NEWTON_STEPS):
         p = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
-        slope = table.T @ (label - p) - RIDGE * len(table) * weights
+        slope = table.T @ (label - p) - RIDGE_PER_ROW * len(table) * weights
         curve = (table * (p * (1 - p))[:, None]).T @ table
-        curve[np.diag_indices_from(curve)] += RIDGE * len(table) + 1e-9
+        curve[np.diag_indices_from(curve)] += RIDGE_PER_ROW * len(table) + 1e-9
         step = np.linalg.solve(curve, slope)
         weights = weights + step
         if np.abs(step).max() < 1e-4:

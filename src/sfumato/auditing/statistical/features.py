@@ -13,17 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanism import MeasuredMechanism, Mechanism
+from sfumato.mechanism import Mechanism
 from sfumato.noise import Source
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-WIDE = 24  # cells and measured numbers that are looked at one by one
+MOST_COLUMNS = 24  # cells, and measured numbers, that are looked at one by one
+CELLS_AROUND = 5  # on either side of an end of the change, where there are more
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class Features:
     """The features of a mechanism's outputs for a change between two cells."""
 
     mechanism: Mechanism
@@ -33,23 +34,18 @@ class View:
     def cells(self) -> list[int]:
         """The cells that are looked at: all where they are few, else those around the two ends."""
         size = self.mechanism.policy.domain.size
-        if size <= WIDE:
+        if size <= MOST_COLUMNS:
             return list(range(size))
         ends = [end for end in self.edge if end >= 0]
-        around = {min(max(end + step, 0), size - 1) for end in ends for step in range(-5, 6)}
-        return sorted(around)[:WIDE]
+        around = {min(max(end + step, 0), size - 1) for end in ends for step in range(-CELLS_AROUND, CELLS_AROUND + 1)}
+        return sorted(around)[:MOST_COLUMNS]
 
     @property
     def _ends(self) -> list[int]:
         return [end for end in self.edge if end >= 0]
 
-    @property
-    def sees_measured(self) -> bool:
-        """Whether the noisy integers are looked at: releases that can be refined, and others, carry them."""
-        return isinstance(self.mechanism, MeasuredMechanism) and type(self.mechanism).run is MeasuredMechanism.run
-
     def names(self) -> list[str]:
-        """What each feature is."""
+        """What each feature is; those of measured numbers come last, and where none are seen they have no column."""
         found = [f"cell {cell}" for cell in self.cells]
         found += [f"the sum of the cells before {cell + 1}" for cell in self.cells]
         found += [
@@ -61,25 +57,17 @@ class View:
         found += ["the least value", "the number of negative values"]
         for end in self._ends:
             found += [f"the parity of cell {end}", f"the last binary digit of cell {end}"]
-        if self.sees_measured:
-            found += ["how many numbers were measured"]
-            found += [f"measured number {i}" for i in range(WIDE)]
-        return found
+        return [*found, "how many numbers were measured", *(f"measured number {i}" for i in range(MOST_COLUMNS))]
 
     def table(self, counts: Integers, total: int | None, source: Source, runs: int) -> Floats:
         """So many runs, one row each."""
-        mechanism = self.mechanism
         estimates = np.empty((runs, len(counts)))
-        measured = np.zeros((runs, WIDE + 1)) if self.sees_measured else np.zeros((runs, 0))
+        measured: list[Integers] = []
         for i in range(runs):
-            if isinstance(mechanism, MeasuredMechanism) and self.sees_measured:
-                drawn = mechanism.draw(counts, total, source)
-                estimates[i] = mechanism.estimate(drawn, total)
-                first = drawn.ravel()[:WIDE]
-                measured[i, 0], measured[i, 1 : len(first) + 1] = drawn.size, first
-            else:
-                estimates[i] = mechanism.run(counts, total, source)
-        return np.column_stack([*self._features(estimates), measured])
+            drawn, estimates[i] = self.mechanism.observe(counts, total, source)
+            if drawn is not None:
+                measured.append(drawn.ravel())
+        return np.column_stack([*self._features(estimates), _first_numbers(measured, runs)])
 
     def _features(self, estimates: Floats) -> list[Floats]:
         # Fractions that a public total was settled by are no differences between whole numbers.
@@ -96,6 +84,15 @@ class View:
             found += [np.where(whole, np.mod(np.floor(values), 2), -1.0)]
             found += [np.array([_last_digit(value) for value in values.tolist()])]
         return found
+
+
+def _first_numbers(measured: list[Integers], runs: int) -> Floats:
+    """How many numbers every run measured, and the first of them; no column where none are measured."""
+    table = np.zeros((runs, MOST_COLUMNS + 1 if measured else 0))
+    for row, drawn in zip(table, measured, strict=False):
+        first = drawn[:MOST_COLUMNS]
+        row[0], row[1 : len(first) + 1] = len(drawn), first
+    return table
 
 
 def _last_digit(value: float) -> float:

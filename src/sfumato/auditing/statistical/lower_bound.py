@@ -15,32 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.auditing.databases import Pair, pair
-from sfumato.auditing.statistical.events import learn, odds_bound
-from sfumato.auditing.statistical.views import View
+from sfumato.auditing.exact.question import Question
+from sfumato.auditing.statistical.audit_source import AuditSource
+from sfumato.auditing.statistical.distinguishers import learn, odds_bound
+from sfumato.auditing.statistical.features import Features
 from sfumato.mechanism import Mechanism
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-PAIRS = 32  # neighbours that are tried
-LOOKING = 0.35  # of the runs: choosing the pair
-LEARNING = 0.2  # of the runs: how to guess
-WARMING = 0.02  # of the time: how long a run takes
-FEWEST = 60  # runs in a part, on both neighbours together
-LOOSE = 0.99  # the confidence with which neighbours are compared
-
-
-class AuditSource:
-    """Fast random words from a seed. For audits alone: `private` is False, and no ledger or vault would take it."""
-
-    private = False
-
-    def __init__(self, seed: int) -> None:
-        self._bits = np.random.PCG64(seed)
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """The next words."""
-        return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
+PAIRS_TRIED = 32
+SHARE_FOR_CHOOSING = 0.35  # of the runs: the pair
+SHARE_FOR_LEARNING = 0.2  # of the runs: how to guess
+SHARE_FOR_TIMING = 0.02  # of the seconds: how long a run takes
+FEWEST_RUNS = 60  # in a part, on both neighbours together
+CONFIDENCE_WHILE_CHOOSING = 0.99  # with which neighbours are compared; it does not enter the bound
 
 
 @dataclass(frozen=True)
@@ -55,11 +44,8 @@ class Found:
 
 
 def search(
-    mechanism: Mechanism,
-    edges: Integers,
-    databases: Sequence[Integers],
+    question: Question,
     *,
-    public: bool,
     records: int,
     samples: int,
     seconds: float,
@@ -68,23 +54,25 @@ def search(
 ) -> Found:
     """The largest loss that so many runs (on each of two neighbours, on average), or so much time, prove."""
     rng = np.random.default_rng(seed)
-    runner = _Runner(mechanism, public, AuditSource(seed), rng)
-    tried = neighbours(edges, databases, records, rng)
-    affordable = min(2 * samples, max(3 * FEWEST, int(seconds / runner.pace(tried[0], seconds))))
+    runner = _Runner(question.mechanism, question.total_is_public, AuditSource(seed), rng)
+    tried = neighbours(question.edges, question.databases, records, rng)
+    affordable = min(2 * samples, max(3 * FEWEST_RUNS, int(seconds / runner.pace(tried[0], seconds))))
     began, runner.runs = time.thread_time(), 0
-    tried = tried[: max(1, int(affordable * LOOKING) // (FEWEST * _rungs(len(tried))))]
-    chosen, table = _most_telling(runner, tried, int(affordable * LOOKING))
-    table = table.more(runner.both(chosen, max(FEWEST, int(affordable * LEARNING))))
+    looking = int(affordable * SHARE_FOR_CHOOSING)
+    tried = tried[: max(1, looking // (FEWEST_RUNS * _rungs(len(tried))))]
+    chosen, table = _most_telling(runner, tried, looking)
+    table = table.more(runner.both(chosen, max(FEWEST_RUNS, int(affordable * SHARE_FOR_LEARNING))))
     _, guess = learn(table.before, table.after, affordable, confidence)
     # The clock may run faster than the first runs promised. How many runs are counted must not depend on how they go:
     # it is settled here, before the first of them.
     spent = max(time.thread_time() - began, 1e-9)
     fresh = min(2 * samples - runner.runs, int((seconds - spent) * runner.runs / spent))
-    counted = runner.both(chosen, max(FEWEST, fresh))
+    counted = runner.both(chosen, max(FEWEST_RUNS, fresh))
     right, guesses = guess.count(counted.before, counted.after)
     bound = odds_bound(right, guesses, confidence)
+    names = Features(question.mechanism, chosen.edge).names()
     words = (
-        f"guessing {guess.describe(View(mechanism, chosen.edge).names())} was right {right:,} times in {guesses:,}, "
+        f"guessing {guess.describe(names)} was right {right:,} times in {guesses:,}, "
         f"in {counted.runs:,} runs on either by chance"
     )
     return Found(max(0.0, bound), chosen, words, counted.runs, len(tried))
@@ -95,13 +83,18 @@ def _most_telling(runner: _Runner, tried: Sequence[Pair], runs: int) -> tuple[Pa
     alive = {i: _Tables.empty() for i in range(len(tried))}
     rungs = _rungs(len(tried))
     while len(alive) > 1:
-        each = max(FEWEST, runs // (rungs * len(alive)))
+        each = max(FEWEST_RUNS, runs // (rungs * len(alive)))
         alive = {i: table.more(runner.both(tried[i], each)) for i, table in alive.items()}
-        promise = {i: learn(table.before, table.after, table.runs, LOOSE)[0] for i, table in alive.items()}
+        promise = {i: _promise(table) for i, table in alive.items()}
         ranked = sorted(alive, key=lambda i: -promise[i])
         alive = {i: alive[i] for i in ranked[: (len(alive) + 1) // 2]}
     ((chosen, table),) = alive.items()
     return tried[chosen], table
+
+
+def _promise(table: _Tables) -> float:
+    """What so many further runs would prove, about."""
+    return learn(table.before, table.after, table.runs, CONFIDENCE_WHILE_CHOOSING)[0]
 
 
 def _rungs(pairs: int) -> int:
@@ -116,7 +109,7 @@ def neighbours(edges: Integers, databases: Sequence[Integers], records: int, rng
     picked[1:1] = absent[:1].tolist() + absent[-1:].tolist()
     order = list(dict.fromkeys(picked))
     found = []
-    for turn in range(PAIRS):
+    for turn in range(PAIRS_TRIED):
         edge = edges[order[turn % len(order)]]
         base = databases[(turn + turn // len(order)) % len(databases)]
         found.append(pair(base, (int(edge[0]), int(edge[1])), records))
@@ -160,14 +153,14 @@ class _Runner:
         for counts, share in ((neighbours.before, first), (neighbours.after, runs - first)):
             total = int(counts.sum()) if self.public else None
             mechanism = self.mechanism if total is None else self.mechanism.for_total(total)
-            tables.append(View(mechanism, neighbours.edge).table(counts, total, self.source, share))
+            tables.append(Features(mechanism, neighbours.edge).table(counts, total, self.source, share))
         return _Tables(*tables)
 
     def pace(self, neighbours: Pair, seconds: float) -> float:
         """Seconds of computing a run, from a few."""
         self.both(neighbours, 4)  # tables and caches are filled before the clock counts
         began, runs, spent = time.thread_time(), 0, 0.0
-        while spent < WARMING * seconds and runs < FEWEST:
+        while spent < SHARE_FOR_TIMING * seconds and runs < FEWEST_RUNS:
             self.both(neighbours, 6)
             runs, spent = runs + 6, time.thread_time() - began
         return max(spent, 1e-9) / runs

@@ -20,12 +20,12 @@ from sfumato.quantiles import OrderMechanism
 Floats = NDArray[np.float64]
 Data = tuple[int, ...]
 
-CELLS = 6
-RECORDS = (1, 2, 3, 4)
+CELLS_OF_THE_LATTICE = 6
+RECORDS_TRIED = (1, 2, 3, 4)
 ROUNDING = 1e-9  # relative, of a probability in floating point
 
 
-def audit_order(mechanism: OrderMechanism, *, cells: int = CELLS) -> Audit:
+def audit_order(mechanism: OrderMechanism, *, cells: int = CELLS_OF_THE_LATTICE) -> Audit:
     """The largest loss over every pair of neighbours of up to four points on a small lattice, every rank and output."""
     if not isinstance(mechanism, OrderMechanism):
         raise InvalidInput(f"mechanism={type(mechanism).__name__} does not publish an order statistic.")
@@ -33,7 +33,7 @@ def audit_order(mechanism: OrderMechanism, *, cells: int = CELLS) -> Audit:
     slack = float(mechanism.slack)
     for theta in sorted({1, 2, cells - 1}):
         small: OrderMechanism = replace(mechanism, cells=cells, theta=theta)  # type: ignore[type-var]
-        for records in RECORDS:
+        for records in RECORDS_TRIED:
             for rank in range(1, records + 1):
                 datasets = combinations_with_replacement(range(cells), records)
                 laws = {data: small.law(np.array(data, dtype=np.int64), rank) for data in datasets}

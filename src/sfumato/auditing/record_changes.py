@@ -22,10 +22,10 @@ from sfumato.policies import ABSENT, Policy
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-PROMISE = 1 - Fraction(1, 10**9)  # of δ: the margin that `within` states
+SHARE_OF_DELTA = 1 - Fraction(1, 10**9)  # that is moved at the most: the margin that `within` states
 MOST_EDGES = 4096  # audited; of more a sample is taken
-POINTS = 400  # made up for each way of placing them
-EARTH = 6_371_008.8  # metres, the mean radius: great circles
+POINTS_MADE_UP = 400  # for each way of placing them
+EARTH_RADIUS = 6_371_008.8  # metres, the mean: great circles
 
 
 def changes(policy: Policy, rng: np.random.Generator) -> tuple[Integers, int]:
@@ -65,19 +65,19 @@ def _bounded(policy: Policy, rng: np.random.Generator) -> Iterator[tuple[int, in
     if size <= 64:
         yield from combinations(range(size), 2)
     else:
-        yield from map(tuple, rng.integers(0, size, (POINTS, 2)).tolist())
+        yield from map(tuple, rng.integers(0, size, (POINTS_MADE_UP, 2)).tolist())
 
 
 def _unbounded(policy: Policy, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
     size = policy.domain.size
-    cells = range(size) if size <= MOST_EDGES else rng.integers(0, size, POINTS).tolist()
+    cells = range(size) if size <= MOST_EDGES else rng.integers(0, size, POINTS_MADE_UP).tolist()
     yield from ((cell, -1) for cell in cells)
 
 
 def _threshold(policy: Policy, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
     """Cells whose indices differ by at most θ, summed over the axes."""
     shape, theta = policy.domain.shape, int(policy.arguments["theta"])
-    for _ in range(POINTS):
+    for _ in range(POINTS_MADE_UP):
         here = np.array([rng.integers(0, n) for n in shape])
         steps = rng.multinomial(theta, np.full(len(shape) + 1, 1 / (len(shape) + 1)))[:-1]
         there = here + steps * rng.choice([-1, 1], len(shape))
@@ -93,7 +93,7 @@ def _graph(policy: Policy, rng: np.random.Generator) -> Iterator[tuple[int, int]
 def _within(policy: Policy, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
     """Points that move by less than δ, or appear within δ of a source."""
     domain = policy.domain
-    delta = Fraction(policy.arguments["delta"]) * PROMISE
+    delta = Fraction(policy.arguments["delta"]) * SHARE_OF_DELTA
     near = _measure(str(policy.arguments["metric"]))
     low, high = np.array(domain.bounds).reshape(2, -1)
     starts = _points(domain.axes, low, high, rng)
@@ -108,7 +108,7 @@ def _within(policy: Policy, rng: np.random.Generator) -> Iterator[tuple[int, int
         anchors[np.arange(len(anchors)), side] = np.where(rng.random(len(anchors)) < 0.5, low[side], high[side])
     else:
         flat = np.array([point for line in sources for point in (line if np.ndim(line) == 2 else [line])], dtype=float)
-        anchors = np.repeat(flat, -(-POINTS // len(flat)), axis=0)
+        anchors = np.repeat(flat, -(-POINTS_MADE_UP // len(flat)), axis=0)
     ends = np.clip(anchors + _steps(anchors, delta, str(policy.arguments["metric"]), rng), low, high)
     absent = np.full(len(ends), int(ABSENT))
     yield from _joined(domain.locate(ends), absent, anchors, ends, near, delta)
@@ -133,10 +133,10 @@ def _points(axes: Any, low: Floats, high: Floats, rng: np.random.Generator) -> F
     columns = []
     for axis, lowest, highest in zip(axes, low, high, strict=True):
         edges = np.asarray(axis.edges, dtype=np.float64)
-        on = rng.choice(edges, POINTS)
-        below = np.nextafter(rng.choice(edges, POINTS), -np.inf)
-        middle = (rng.choice(edges[:-1], POINTS) + rng.choice(edges[1:], POINTS)) / 2
-        columns.append([on, below, middle, rng.uniform(lowest, highest, POINTS)])
+        on = rng.choice(edges, POINTS_MADE_UP)
+        below = np.nextafter(rng.choice(edges, POINTS_MADE_UP), -np.inf)
+        middle = (rng.choice(edges[:-1], POINTS_MADE_UP) + rng.choice(edges[1:], POINTS_MADE_UP)) / 2
+        columns.append([on, below, middle, rng.uniform(lowest, highest, POINTS_MADE_UP)])
     chosen = [list(kinds) for kinds in product(range(4), repeat=min(len(columns), 2))]
     blocks = [
         np.stack([columns[i][kinds[i] if i < len(kinds) else kinds[-1]] for i in range(len(columns))], axis=-1)
@@ -158,7 +158,7 @@ def _steps(points: Floats, delta: Fraction, metric: str, rng: np.random.Generato
     direction /= np.linalg.norm(direction, ord=norm, axis=1, keepdims=True)
     length = float(delta) * rng.choice([1.0, 0.999, 0.5, 1e-3], count)
     if metric == "great-circle":
-        degrees = np.degrees(length / EARTH)
+        degrees = np.degrees(length / EARTH_RADIUS)
         direction[:, 0] /= np.maximum(np.cos(np.radians(points[:, 1])), 1e-6)
         return direction * degrees[:, None] * 0.999
     # A float step of exactly δ lands beyond it as often as not; one part in 10¹² less keeps most of them.
@@ -184,4 +184,4 @@ def _measure(metric: str) -> Callable[[Any, Any, Fraction], bool]:
 def _great_circle(start: Any, end: Any) -> float:
     lon, lat, lon2, lat2 = map(math.radians, (*start, *end))
     half = math.sin((lat2 - lat) / 2) ** 2 + math.cos(lat) * math.cos(lat2) * math.sin((lon2 - lon) / 2) ** 2
-    return 2 * EARTH * math.asin(min(1.0, math.sqrt(half)))
+    return 2 * EARTH_RADIUS * math.asin(min(1.0, math.sqrt(half)))

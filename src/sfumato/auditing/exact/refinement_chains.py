@@ -4,7 +4,7 @@ One noise is V = G⁺ - G⁻ at every level. A *refinement* says how a half beco
 min(G, T) with a fresh geometric T (`sfumato.noise.gradual`). The joint law of the levels of both halves is summed up on
 a small support; the largest ratio between the levels of x and those of x + 1 is the loss, and the promise is the last
 level's rate. Every term is positive, so floating point keeps its digits; what is cut off is bounded by the tail of the
-coarsest half and told apart from a mistake by `CUT`.
+coarsest half and told apart from a mistake by `CUT_OFF`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from sfumato.exact import Number, positive_fraction
 Floats = NDArray[np.float64]
 Refinement = Callable[[int, float, float, int], Floats]
 
-REACH = 3  # levels of x are looked at from -REACH to REACH
-CUT = 1e-6  # relative, of a probability: what the tails beyond the support may hold
+LARGEST_NOISE = 3  # outputs are compared where the noise is at most that at every level, on either side
+CUT_OFF = 1e-6  # relative, of a probability: what the tails beyond the support may hold
 
 
 def minimum(half: int, rate: float, finer: float, last: int) -> Floats:
@@ -46,8 +46,9 @@ def audit_chain(rates: Sequence[Number], refinement: Refinement = minimum) -> Au
     exact = [positive_fraction(rate, "rates") for rate in rates]
     if not 2 <= len(exact) <= 3 or any(b <= a for a, b in itertools.pairwise(exact)) or exact[0] < Fraction(1, 2):
         raise InvalidInput("rates must be two or three rising numbers of at least 0.5. Nothing was concluded.")
-    last = math.ceil((REACH * float(exact[-1]) - math.log(CUT / 100)) / (2 * float(exact[0]))) + REACH
-    joint = _levels(_halves([float(rate) for rate in exact], refinement, last), REACH)
+    tail = -math.log(CUT_OFF / 100)
+    last = math.ceil((LARGEST_NOISE * float(exact[-1]) + tail) / (2 * float(exact[0]))) + LARGEST_NOISE
+    joint = _levels(_halves([float(rate) for rate in exact], refinement, last), LARGEST_NOISE)
     loss, event = 0.0, ""
     for levels, p in joint.items():
         other = joint.get(tuple(level + 1 for level in levels))
@@ -57,7 +58,7 @@ def audit_chain(rates: Sequence[Number], refinement: Refinement = minimum) -> Au
         if ratio > loss:
             loss, event = ratio, f"noise {', '.join(map(str, levels))} at the levels, against one more at each"
     promised = exact[-1]
-    if abs(loss - float(promised)) <= CUT * len(exact):  # as equal as the cut-off tails allow
+    if abs(loss - float(promised)) <= CUT_OFF * len(exact):  # as equal as the cut-off tails allow
         loss = float(promised)
     return Audit(
         subject="chain of levels",
