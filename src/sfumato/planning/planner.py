@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
-from sfumato.exact import Number, positive_fraction, positive_int
-from sfumato.mechanism import Mechanism, tunings, variants
+from sfumato.exact import Number, positive_fraction, positive_int, shown
+from sfumato.mechanism import Mechanism, rows_of, tunings, variants
 from sfumato.mechanism import fresh as build
 from sfumato.noise import DiscreteLaplace
 from sfumato.planning.plan import Alternative, Plan
@@ -32,6 +32,7 @@ def plan(
     epsilon: Number,
     *,
     mechanism: str | None = None,
+    strategy: Any = None,
     max_per_entity: int | None = None,
     like: Any = None,
     records: int | None = None,
@@ -39,7 +40,9 @@ def plan(
 ) -> Plan:
     """The mechanism with the smallest expected squared error on the workload, under the policy at ε.
 
-    With `mechanism` one is forced, and further keywords are its options. With `max_per_entity=m` the promise speaks
+    With `mechanism` one is forced, and further keywords are its options. With `strategy`, a matrix of whole numbers
+    with one column a cell (dense or sparse), that is what is published with noise: its sensitivity under the policy is
+    computed exactly, and estimates are by least squares. With `max_per_entity=m` the promise speaks
     of a person, each of whose at most m records may change along an edge of the policy, and the noise grows by m;
     without it, of one record.
 
@@ -49,6 +52,13 @@ def plan(
     public guess of how many records there will be, is enough to weigh sorted points, by a model of their error.
     """
     budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
+    if strategy is not None:
+        if mechanism is not None:
+            raise InvalidInput(
+                f"mechanism={shown(mechanism)} and strategy=… exclude each other: a strategy is a mechanism. "
+                "Nothing was drawn or recorded. Leave one of them out."
+            )
+        mechanism, options = "strategy", rows_of(strategy, policy.domain.size)
     public = None if like is None else public_counts(like, policy.domain)
     guess = None if records is None else positive_int(records, "records")
     tried = list(variants(policy, workload)) if mechanism is None else [(mechanism, options)]
