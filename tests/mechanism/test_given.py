@@ -64,7 +64,7 @@ def test_errors_and_intervals_are_those_of_the_exact_law(policy, matrix):
     q = boxes(shape, low, high)
     exact = sum(law.variance * ((q @ moves) ** 2).sum(axis=1).mean() for moves, law in felt)
     assert plan.expected_error == pytest.approx(exact)
-    release = plan.publish(np.arange(policy.domain.size).reshape(shape), source=sf.SeededSource(5))
+    release = plan.publish(np.full(shape, 10**6), source=sf.SeededSource(5))
     for confidence in (0.8, 0.95):
         answers = release.answer(np.concatenate([low, high], axis=1), confidence=confidence)
         for i in range(0, len(q), 3):
@@ -83,7 +83,7 @@ def test_dense_and_sparse_are_one_strategy(form):
 
 def test_it_is_refined_saved_loaded_and_audited(tmp_path):
     plan = sf.plan(sf.bounded(LINE), sf.ranges(), 0.5, strategy=TREE)
-    assert plan.mechanism.describe() == "strategy, 4 rows, sensitivity 5; noise of scale 10"
+    assert plan.mechanism.describe() == "strategy, 4 rows, sensitivity 6; noise of scale 12"
     assert sf.audit(plan, method="exact").require().epsilon == pytest.approx(0.5)
     ledger, vault = sf.Ledger.create(tmp_path / "b.db", epsilon=2), sf.Vault(tmp_path / "v", key=tmp_path / "k")
     release = plan.publish(np.array([4, 0, 2, 7, 1]), ledger=ledger, vault=vault)
@@ -115,7 +115,7 @@ def test_it_is_refined_saved_loaded_and_audited(tmp_path):
     ],
 )
 def test_what_is_no_strategy_is_refused(matrix, message):
-    with pytest.raises(sf.InvalidInput, match=message) as refusal:
+    with pytest.raises(sf.SfumatoError, match=message) as refusal:
         sf.plan(sf.unbounded(LINE), sf.histogram(), 1, strategy=matrix)
     assert "Nothing was drawn or recorded." in str(refusal.value)
 
@@ -127,7 +127,7 @@ def test_entries_of_one_place_add_up_before_they_are_bounded():
 
 
 def test_too_many_cells_are_refused():
-    with pytest.raises(sf.TooLarge, match=r"over 1,025 cells.* sf.register"):
+    with pytest.raises(sf.TooLarge, match=r"over 1,025 cells.*\(sf.register\)"):
         sf.plan(sf.unbounded(sf.Line(0, 1, cells=1025)), sf.histogram(), 1, strategy=scipy.sparse.eye_array(1025))
 
 

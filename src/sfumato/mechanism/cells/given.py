@@ -96,14 +96,19 @@ def rows_of(strategy: Any, cells: int) -> Options:
     table = scipy.sparse.coo_array(strategy)
     places: list[dict[int, int]] = [{} for _ in range(shape[0])]
     for row, cell, entry in zip(*(part.tolist() for part in (*table.coords, table.data)), strict=True):
-        if entry != entry or abs(entry) > LARGEST_PRODUCT or int(entry) != entry:
-            raise InvalidInput(
-                f"strategy holds {entry!r}: entries must be whole numbers of at most {LARGEST_PRODUCT}, since noise is "
-                "added to whole numbers. Nothing was drawn or recorded. Multiply the matrix by a whole number and "
-                "round it: a scale costs nothing."
-            )
-        places[row][cell] = places[row].get(cell, 0) + int(entry)
+        sum_here = _whole(entry) + places[row].get(cell, 0)
+        places[row][cell] = _whole(sum_here)
     return {"rows": [[part for item in sorted(row.items()) if item[1] for part in item] for row in places]}
+
+
+def _whole(entry: float) -> int:
+    if entry != entry or abs(entry) > LARGEST_PRODUCT or int(entry) != entry:
+        raise InvalidInput(
+            f"strategy holds {entry!r}: entries must be whole numbers of at most {LARGEST_PRODUCT}, since noise is "
+            "added to whole numbers. Nothing was drawn or recorded. Multiply the matrix by a whole number and round "
+            "it: a scale costs nothing."
+        )
+    return int(entry)
 
 
 def _refuse_large(cells: int, rows: int) -> None:
