@@ -132,3 +132,21 @@ def test_options_that_a_file_needs_are_needed():
 def test_tunings_are_weighed_where_it_is_named_without_options():
     sf.register("mine", plain, tunings=lambda policy, workload: [{"width": k} for k in (1, 2)])
     assert sf.plan(LINE, sf.histogram(), 1, mechanism="mine").mechanism.options == {"width": 1}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Understated(VertexMechanism):
+    """One that believes in a smaller sensitivity than its policy's."""
+
+    sensitivity = 1
+
+
+def test_the_audit_finds_out_whoever_does_not_keep_his_word():
+    policy = sf.bounded(sf.Line(0, 1, cells=4))
+    sf.register("mine", made(kind=Understated))
+    plan = sf.plan(policy, sf.histogram(), 1, mechanism="mine")
+    found = sf.audit(plan, method="exact")
+    assert not found.passed
+    assert found.epsilon == pytest.approx(2)
+    with pytest.raises(sf.AuditFailed):
+        found.require()
