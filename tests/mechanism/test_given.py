@@ -120,6 +120,13 @@ def test_what_is_no_strategy_is_refused(matrix, message):
     assert "Nothing was drawn or recorded." in str(refusal.value)
 
 
+def test_an_epsilon_is_found_for_an_error():
+    found = sf.epsilon_for(sf.bounded(LINE), sf.ranges(), 40, strategy=STEEP)
+    assert sf.plan(sf.bounded(LINE), sf.ranges(), found, strategy=STEEP).expected_error == pytest.approx(40, rel=1e-2)
+    with pytest.raises(sf.InvalidInput, match="exclude each other"):
+        sf.epsilon_for(sf.bounded(LINE), sf.ranges(), 40, strategy=STEEP, mechanism="haar")
+
+
 def test_entries_of_one_place_add_up_before_they_are_bounded():
     doubled = scipy.sparse.coo_array(([1000] * 10, ([*range(5)] * 2, [*range(5)] * 2)), shape=(5, 5))
     with pytest.raises(sf.InvalidInput, match="at most 1023"):
@@ -166,3 +173,9 @@ def test_a_forged_description_is_refused(rows):
     for given in (rows, [*whole, *rows] if isinstance(rows, list) and rows != [[0, 1]] else rows):
         with pytest.raises(FileFormatError):
             mechanism_from_spec({"name": "strategy", "epsilon": "1", "options": {"rows": given}}, sf.unbounded(LINE))
+
+
+def test_a_forged_description_on_many_cells_costs_nothing():
+    large = sf.unbounded(sf.Grid(bounds=(0, 0, 1, 1), shape=(4096, 4096)))
+    with pytest.raises(FileFormatError):
+        mechanism_from_spec({"name": "strategy", "epsilon": "1", "options": {"rows": [[0, 1]]}}, large)

@@ -53,12 +53,7 @@ def plan(
     """
     budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
     if strategy is not None:
-        if mechanism is not None:
-            raise InvalidInput(
-                f"mechanism={shown(mechanism)} and strategy=… exclude each other: a strategy is a mechanism. "
-                "Nothing was drawn or recorded. Leave one of them out."
-            )
-        mechanism, options = "strategy", rows_of(strategy, policy.domain.size)
+        mechanism, options = _given(strategy, mechanism, policy)
     public = None if like is None else public_counts(like, policy.domain)
     guess = None if records is None else positive_int(records, "records")
     tried = list(variants(policy, workload)) if mechanism is None else [(mechanism, options)]
@@ -107,6 +102,16 @@ def plan(
     )
 
 
+def _given(strategy: Any, mechanism: str | None, policy: Policy) -> tuple[str, dict[str, Any]]:
+    """The mechanism of a user's matrix, and its options."""
+    if mechanism is not None:
+        raise InvalidInput(
+            f"mechanism={shown(mechanism)} and strategy=… exclude each other: a strategy is a mechanism. "
+            "Nothing was drawn or recorded. Leave one of them out."
+        )
+    return "strategy", rows_of(strategy, policy.domain.size)
+
+
 def _past_its_best(errors: list[float]) -> bool:
     """Whether wider and wider bins have made it worse three times: beyond the best width the bias only grows."""
     return len(errors) > RISES and min(errors[-RISES:]) > WORSE * min(errors[:-RISES])
@@ -118,12 +123,15 @@ def epsilon_for(
     error: float,
     *,
     mechanism: str | None = None,
+    strategy: Any = None,
     max_per_entity: int | None = None,
     **options: Any,
 ) -> float:
     """The smallest ε, to four digits, at which some plan's expected squared error is at most `error`."""
     target = float(positive_fraction(error, "error"))
     _, _, count = _checked(policy, workload, 1, mechanism, max_per_entity, options)
+    if strategy is not None:
+        mechanism, options = _given(strategy, mechanism, policy)
     found: list[Fraction] = []
     for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
         try:
