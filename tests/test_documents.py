@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.mechanism import registered
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -50,7 +52,8 @@ def test_what_is_printed_runs(page, tmp_path, monkeypatch):
     for line, language, code in blocks(page):
         where = f"{page.name}, line {line}"
         if language == "python":
-            exec(compile("\n" * line + code, str(page), "exec"), names)
+            with registered():  # a page that registers a mechanism does so in one block
+                exec(compile("\n" * line + code, str(page), "exec"), names)
         elif language == "sh":
             run = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", shell(code)], capture_output=True, text=True, check=False

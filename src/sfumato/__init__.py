@@ -36,7 +36,7 @@ from sfumato.errors import (
     VaultError,
 )
 from sfumato.ledger import Ledger
-from sfumato.mechanism import mechanisms
+from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
 from sfumato.planning import Plan, epsilon_for, plan
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
@@ -116,6 +116,7 @@ __all__ = [
     "queries",
     "ranges",
     "refine_until",
+    "register",
     "threshold",
     "unbounded",
     "within",

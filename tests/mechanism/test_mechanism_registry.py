@@ -151,7 +151,10 @@ def test_any_budget_that_noise_can_serve_is_taken(epsilon):
     "spec",
     [
         {},
-        {"name": "gauss", "epsilon": "1", "options": {}},
+        {"name": "../gauss", "epsilon": "1", "options": {}},
+        {"name": ["gauss"], "epsilon": "1", "options": {}},
+        {"name": "g" * 65, "epsilon": "1", "options": {}},
+        {"name": "strategy", "epsilon": "1", "options": {}},
         {"name": "identity", "epsilon": "one", "options": {}},
         {"name": "identity", "epsilon": "1/0", "options": {}},
         {"name": "identity", "epsilon": "1", "options": {"width": 1}},

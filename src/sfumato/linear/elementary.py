@@ -13,6 +13,8 @@ from sfumato.linear.pairs import PairTypes
 class Identity(Operator):
     """The counts themselves."""
 
+    inverse_largest_coefficient = 1.0
+
     fraction_bits = 0
 
     def __init__(self, n: int) -> None:
@@ -73,6 +75,8 @@ class Prefix(Operator):
     record that appears at u changes n - u sums (u + 1 in reverse), so the direction should start far from the
     sources.
     """
+
+    inverse_largest_coefficient = 1.0
 
     def __init__(self, n: int, *, reverse: bool = False) -> None:
         self.rows = self.cols = n

@@ -25,6 +25,8 @@ class Haar(Operator):
     Rows: the total first, then the differences from the coarsest level to the finest.
     """
 
+    inverse_largest_coefficient = 1.0
+
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n
         sizes = [n]

@@ -63,6 +63,11 @@ class Operator(ABC):
         """The strategy A where this is its least-squares estimator A⁺; the identity where it is no such estimator."""
         return Matrix(scipy.sparse.identity(self.cols, dtype=np.int64))
 
+    @property
+    def inverse_largest_coefficient(self) -> float | None:
+        """No entry of (A⁺)ᵀ·q is larger for any query q with weights from 0 to 1; None: to be found from A⁺ itself."""
+        return None
+
     def sparse(self) -> scipy.sparse.csc_matrix:
         """The matrix written out, for tests and for sensitivities on small domains."""
         if self.rows * self.cols > LARGEST_EXPLICIT:
@@ -165,6 +170,24 @@ def range_weights(n: int, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64
     upper = np.asarray(high, dtype=np.float64)[..., None]
     weights: NDArray[np.float64] = np.clip(np.minimum(upper, cell + 1) - np.maximum(lower, cell), 0.0, 1.0)
     return weights
+
+
+def largest_in_ranges(estimator: Operator) -> float:
+    """A bound on the coefficients of any query whose weights lie between 0 and 1: the larger of the sums of a column's
+    positive and of its negative entries.
+    """
+    if estimator.rows * estimator.cols > LARGEST_EXPLICIT:
+        raise TooLarge(
+            f"{type(estimator).__name__} of {estimator.rows} × {estimator.cols} entries is too large to be written out "
+            f"(at most {LARGEST_EXPLICIT:,}): its strategy has to say its inverse_largest_coefficient."
+        )
+    largest, step = 0.0, max(1, (1 << 22) // max(estimator.rows, estimator.cols, 1))
+    for start in range(0, estimator.cols, step):
+        unit = np.eye(min(step, estimator.cols - start), estimator.cols, k=start)
+        columns = np.asarray(estimator.forward(unit), dtype=np.float64)
+        positive, negative = np.maximum(columns, 0.0).sum(axis=-1), np.maximum(-columns, 0.0).sum(axis=-1)
+        largest = max(largest, float(positive.max()), float(negative.max()))
+    return largest
 
 
 class Matrix(Operator):

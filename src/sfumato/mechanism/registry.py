@@ -1,145 +1,170 @@
-"""The mechanisms by name: a closed list, from which plans choose and files are read."""
+"""The mechanisms by name: those of the house, in the order in which plans weigh them, and those a user has registered.
+
+Files are read by this list alone: a name that is not in it is refused, and nothing is imported because a file says so.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from sfumato.errors import FileFormatError, InvalidInput
-from sfumato.exact import positive_fraction, shown, written
-from sfumato.linear import Haar, Identity
+from sfumato.exact import positive_fraction, shown, text, written
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.cells.greedy import LARGEST_SEARCHED, greedy, greedy_variants
-from sfumato.mechanism.cells.strategies import blocked, blocks, haar, hats, hierarchy, identity, no_options, prefix
-from sfumato.mechanism.cells.tuning import COARSE, RESOLUTION, best_hierarchies, best_hierarchy
-from sfumato.mechanism.edges.edges import EdgeMechanism
-from sfumato.mechanism.edges.graph_edges import GraphEdgeMechanism
-from sfumato.mechanism.edges.policy_edges import PolicyEdgeMechanism
-from sfumato.mechanism.edges.spanning import settings as spanner_settings
-from sfumato.mechanism.edges.spanning import spanner
-from sfumato.mechanism.edges.tree import ConsistentMechanism
-from sfumato.mechanism.grids.shifted import shifted, shifted_edges, widths
-from sfumato.mechanism.partitions.adaptive import DawaOnCells, DawaOnTree
-from sfumato.mechanism.points.sorted import sorted_points
-from sfumato.policies import Complete, Policy, Stencil
-from sfumato.workload import AxisQueries, ProductQueries, Workload
+from sfumato.mechanism.cells import greedy, strategies
+from sfumato.mechanism.cells.given import GIVEN
+from sfumato.mechanism.edges import named, policy_edges, spanning, tree
+from sfumato.mechanism.entry import Builder, Entry, Options, Settings, as_it_is, nothing_to_choose
+from sfumato.mechanism.grids import shifted
+from sfumato.mechanism.partitions import adaptive
+from sfumato.mechanism.points import sorted as sorted_points
+from sfumato.policies import Policy
+from sfumato.workload import Workload
 
-Builder = Callable[..., Mechanism]
+_OURS = (
+    strategies.IDENTITY,
+    strategies.PREFIX,
+    strategies.HAAR,
+    strategies.HIERARCHY,
+    strategies.HATS,
+    named.EDGES,
+    named.EDGE_HAAR,
+    named.EDGE_HIERARCHY,
+    policy_edges.POLICY_EDGES,
+    strategies.BLOCKS,
+    spanning.SPANNER,
+    shifted.SHIFTED,
+    shifted.SHIFTED_EDGES,
+    sorted_points.SORTED,
+    tree.CONSISTENT,
+    adaptive.DAWA,
+    greedy.GREEDY,
+)
+_HOUSE = {entry.name: entry for entry in _OURS}
+_UNLISTED = {GIVEN.name: GIVEN}  # a plan takes it as strategy=…, and files name it
+_LONGEST_NAME = 64
 
-WEIGHED = 1 << 17  # cells of an axis up to which a plan tries hats by itself
-
-
-def edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
-    """Noise on the policy's edges; on grids, along the grid lines."""
-    no_options("edges", options)
-    if policy.structured:
-        across = tuple(Identity(n) for n in policy.domain.shape)
-        return EdgeMechanism(name="edges", policy=policy, epsilon=epsilon, across=across)
-    return GraphEdgeMechanism(name="edges", policy=policy, epsilon=epsilon)
-
-
-def edge_haar(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
-    """Noise on Haar coefficients of the edges along every grid line."""
-    no_options("edge-haar", options)
-    _require_grid(policy, "edge-haar")
-    across = tuple(Haar(n) for n in policy.domain.shape)
-    return EdgeMechanism(name="edge-haar", policy=policy, epsilon=epsilon, across=across)
-
-
-def edge_hierarchy(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
-    """Noise on weighted nested blocks of the edges along every grid line; `blocks` and `weights` as for `hierarchy`."""
-    _require_grid(policy, "edge-hierarchy")
-    across, chosen = blocked(policy.domain.shape, options, total_known=False, coarse=policy.domain.ndim > 2)
-    no_options("edge-hierarchy", options)
-    return EdgeMechanism(name="edge-hierarchy", policy=policy, epsilon=epsilon, options=chosen, across=across)
+_registered: dict[str, Entry] = {}
 
 
-def policy_edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
-    """Noise on every edge of a line policy, also on the long ones."""
-    no_options("policy-edges", options)
-    return PolicyEdgeMechanism(name="policy-edges", policy=policy, epsilon=epsilon)
+def register(
+    name: str,
+    build: Builder,
+    *,
+    candidates: Settings | None = None,
+    tunings: Settings | None = None,
+    needed: Iterable[str] = (),
+) -> None:
+    """Add a mechanism of your own to those that plans weigh, and under its name to those that files are read with.
 
+    `build(policy, epsilon, **options)` returns a `Mechanism` of that name, policy and ε with everything that builds it
+    again in its `options`, as JSON has it; or it refuses with `sf.InvalidInput`, in words. `candidates(policy,
+    workload)` gives the options that a plan tries, one dict each (one without options, if left out), and `tunings`
+    those among which it chooses where the mechanism was named without any. `needed` names the options that every file
+    holds, because to find them again takes longer than reading may. Nothing here may look at private data.
 
-def consistent(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
-    """Noise on the edge values of a spanning tree, then the nearest ones without negative counts."""
-    no_options("consistent", options)
-    return ConsistentMechanism(name="consistent", policy=policy, epsilon=epsilon)
+        sf.register("doubled", doubled)
+        sf.plan(policy, sf.histogram(), epsilon=1.0)            # weighed with all others
+        sf.plan(policy, sf.histogram(), epsilon=1.0, mechanism="doubled")
 
-
-def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
-    """DAWA on the counts, for `queries` on ranges or cells; or on a tree's edges, made `consistent` or not."""
-    if policy.moves_exist and not isinstance(policy.moves, Complete):
-        consistent = options.pop("consistent", True)
-        no_options("dawa", options)
-        if not isinstance(consistent, bool):
-            raise InvalidInput(f"consistent={consistent!r} must be True or False.")
-        return DawaOnTree(name="dawa", policy=policy, epsilon=epsilon, options={"consistent": consistent})
-    queries = options.pop("queries", "ranges")
-    no_options("dawa", options)
-    if queries not in ("ranges", "cells"):
-        raise InvalidInput(f"queries={queries!r} must be 'ranges' or 'cells'.")
-    if policy.domain.size == 1 or (policy.absent is not None and not policy.absent.all()):
+    The privacy of what is registered rests on its author: `sf.audit` says whether it keeps its word. To load what it
+    published, another process registers it first.
+    """
+    if not isinstance(name, str) or not _is_name(name):
         raise InvalidInput(
-            "mechanism='dawa' needs add/remove, replace-one, or a policy that a tree spans; use 'edges'."
+            f"name={shown(name)} is no name of a mechanism: give words of letters, digits and underscores, joined by "
+            f"hyphens, at most {_LONGEST_NAME} characters. Nothing was registered."
         )
-    return DawaOnCells(name="dawa", policy=policy, epsilon=epsilon, options={"queries": queries})
+    if name in _known():
+        raise InvalidInput(f"name={name!r} is taken: choose another one. Nothing was registered.")
+    for said, function in (("build", build), ("candidates", candidates), ("tunings", tunings)):
+        if not callable(function) and (said == "build" or function is not None):
+            raise InvalidInput(
+                f"{said}={shown(function)} must be a function: build(policy, epsilon, **options) makes the mechanism, "
+                "candidates and tunings(policy, workload) give dicts of options. Nothing was registered."
+            )
+    names = frozenset([needed] if isinstance(needed, str) else needed)
+    if not all(isinstance(option, str) for option in names):
+        raise InvalidInput("needed must be names of options. Nothing was registered.")
+    _registered[name] = Entry(
+        name=name,
+        build=build,
+        candidates=as_it_is if candidates is None else candidates,
+        tunings=nothing_to_choose if tunings is None else tunings,
+        needed=_holding(names),
+    )
 
 
-def _require_grid(policy: Policy, name: str) -> None:
-    if policy.domain.ndim < 2:
-        raise InvalidInput(f"mechanism={name!r} is for grids; on a line use mechanism='edges'.")
+def _holding(names: frozenset[str]) -> Callable[[Policy], tuple[Set[str], ...]]:
+    def needed(policy: Policy) -> tuple[Set[str], ...]:
+        del policy
+        return (names,) if names else ()
+
+    return needed
 
 
-def _long_moves(policy: Policy) -> bool:
-    """Whether a move may lead across much of a line; short ones are served better by prefix sums with blocks."""
-    moves = policy.moves
-    return not isinstance(moves, Stencil) or (policy.domain.ndim == 1 and 16 * moves.reach[0] >= policy.domain.size)
+@contextmanager
+def registered() -> Iterator[Callable[..., None]]:
+    """`with registered() as register:` what is registered inside is forgotten after it. For tests."""
+    before = dict(_registered)
+    try:
+        yield register
+    finally:
+        _registered.clear()
+        _registered.update(before)
 
 
-# Under these, weights with a common divisor say the same as without it. Hats are rounded to whole numbers by theirs.
-_WEIGHTED = ("hierarchy", "edge-hierarchy", "blocks", "spanner")
+def _is_name(name: str) -> bool:
+    words = name.split("-")
+    return len(name) <= _LONGEST_NAME and name.isascii() and all(word.isidentifier() for word in words)
 
-_BUILDERS: dict[str, Builder] = {
-    "identity": identity,
-    "prefix": prefix,
-    "haar": haar,
-    "hierarchy": hierarchy,
-    "hats": hats,
-    "edges": edges,
-    "edge-haar": edge_haar,
-    "edge-hierarchy": edge_hierarchy,
-    "policy-edges": policy_edges,
-    "blocks": blocks,
-    "spanner": spanner,
-    "shifted": shifted,
-    "shifted-edges": shifted_edges,
-    "sorted": sorted_points,
-    "consistent": consistent,
-    "dawa": dawa,
-    "greedy": greedy,
-}
+
+def _known() -> dict[str, Entry]:
+    return {**_HOUSE, **_UNLISTED, **_registered}
 
 
 def mechanisms() -> tuple[str, ...]:
     """The names that `sf.plan(..., mechanism=…)` takes."""
-    return tuple(_BUILDERS)
+    return (*_HOUSE, *_registered)
 
 
 def build(name: str, policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """One mechanism by name, or a clear refusal."""
-    mechanism = _named(name)(policy, epsilon, **options)
+    mechanism = _made(_named(name), policy, epsilon, options)
     mechanism.require_possible()
     return mechanism
 
 
-def _named(name: Any) -> Builder:
-    if not isinstance(name, str) or name not in _BUILDERS:
-        raise InvalidInput(f"mechanism={shown(name)} is not one of {', '.join(map(repr, _BUILDERS))}.")
-    return _BUILDERS[name]
+def _named(name: Any) -> Entry:
+    known = _known()
+    if not isinstance(name, str) or name not in known:
+        raise InvalidInput(f"mechanism={shown(name)} is not one of {', '.join(map(repr, mechanisms()))}.")
+    return known[name]
+
+
+def _made(entry: Entry, policy: Policy, epsilon: Fraction, options: Options) -> Mechanism:
+    """Built; and where a user's function did it, what it made is what was asked for."""
+    made = entry.build(policy, epsilon, **options)
+    if entry.name in _registered:
+        if not isinstance(made, Mechanism):
+            raise InvalidInput(f"mechanism={entry.name!r}: its build function returned no mechanism. {_NOTHING}")
+        asked = {"name": entry.name, "policy": policy, "epsilon": epsilon}
+        for said, value in asked.items():
+            if getattr(made, said) != value:
+                raise InvalidInput(
+                    f"mechanism={entry.name!r}: its build function returned a mechanism of another {said} than it was "
+                    f"given. {_NOTHING}"
+                )
+    return made
+
+
+_NOTHING = "Nothing was drawn or recorded. Mend what was registered."
 
 
 def fresh(name: str, policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
@@ -147,11 +172,36 @@ def fresh(name: str, policy: Policy, epsilon: Fraction, **options: Any) -> Mecha
 
     What was published under older rules is built again as it was.
     """
-    if name in _WEIGHTED and "weights" in options:
+    if _named(name).scaled and "weights" in options:
         options = {**options, "weights": _lowest(options["weights"])}
     built = build(name, policy, epsilon, **options)
     built.require_room()
+    if name in _registered:
+        _require_promise(built)
     return built
+
+
+def _require_promise(made: Mechanism) -> None:
+    """Of what a user registered: it spends no more than its ε, and its file will be read again as what it is."""
+    if made.privacy_loss > made.epsilon:
+        raise InvalidInput(
+            f"mechanism={made.name!r} says that its output tells up to {text(made.privacy_loss)}, above its "
+            f"epsilon={text(made.epsilon)}. {_NOTHING}"
+        )
+    try:
+        kept = json.loads(json.dumps(made.spec(), allow_nan=False))
+        survives = kept == made.spec() and mechanism_from_spec(kept, made.policy).spec() == made.spec()
+    except (TypeError, ValueError, FileFormatError) as error:
+        raise InvalidInput(_unreadable(made.name)) from error
+    if not survives:
+        raise InvalidInput(_unreadable(made.name))
+
+
+def _unreadable(name: str) -> str:
+    return (
+        f"mechanism={name!r}: its options do not build it again, as they must when a release is loaded. Keep in "
+        f"`options` all that its build function needs, in lists, texts, whole numbers and dicts. {_NOTHING}"
+    )
 
 
 def _lowest(weights: Any) -> Any:
@@ -172,60 +222,28 @@ def mechanism_from_spec(spec: dict[str, Any], policy: Policy) -> Mechanism:
         epsilon, options = positive_fraction(written(spec["epsilon"], "epsilon"), "epsilon"), dict(spec["options"])
         if "share" in options and isinstance(options["share"], str):
             options["share"] = written(options["share"], "share")
-        build = _named(spec["name"])
-        if not _complete(spec["name"], policy, options):
+        name = spec["name"]
+        if isinstance(name, str) and _is_name(name) and name not in _known():
+            raise FileFormatError(
+                f"it was made by mechanism={name!r}, which is not registered here. Import what registers it with "
+                "sf.register, if you trust it, or install a newer sfumato; nothing is imported because a file names it."
+            )
+        entry = _named(name)
+        if not entry.complete(policy, options):
             raise InvalidInput("options are missing, which every release names")
-        return build(policy, epsilon, **options)
+        return _made(entry, policy, epsilon, options)
+    except FileFormatError:
+        raise
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         raise FileFormatError("the description of the mechanism is damaged, or from a newer version.") from error
 
 
-def _complete(name: str, policy: Policy, options: dict[str, Any]) -> bool:
-    """Whether nothing is left to be tuned, which takes longer than reading and was written down when it was done."""
-    needed = {
-        "hierarchy": ({"blocks", "weights"}, {"branching", "root"}),
-        "edge-hierarchy": ({"blocks", "weights"},),
-        "hats": ({"widths", "weights"},),
-        "blocks": ({"blocks", "weights"},),
-        "greedy": ({"boxes"}, {"sets"}),
-        "spanner": ({"side", "share"},) if isinstance(policy.moves, Stencil) else (),
-    }.get(name, ())
-    return not needed or any(keys <= set(options) for keys in needed)
-
-
-def tunings(name: str, policy: Policy, workload: Workload) -> list[dict[str, Any]]:
+def tunings(name: str, policy: Policy, workload: Workload) -> list[Options]:
     """The settings among which a plan chooses for a mechanism that was named without options; none: its own."""
-    if name in ("shifted", "shifted-edges"):
-        return list(widths(policy))
-    return list(greedy_variants(policy, workload, most=LARGEST_SEARCHED)) if name == "greedy" else []
+    return list(_named(name).tunings(policy, workload))
 
 
-def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, dict[str, Any]]]:
+def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, Options]]:
     """Every mechanism with every setting that a plan tries for a workload."""
-    kind = workload.kind if isinstance(workload, ProductQueries) else AxisQueries.RANGES
-    for name in _BUILDERS:
-        if name in ("hierarchy", "edge-hierarchy"):
-            known = policy.total_is_public and policy.domain.ndim == 1
-            if name == "hierarchy":
-                tuned = best_hierarchies(policy.domain.shape, kind, known)
-            else:
-                finest = COARSE if policy.domain.ndim > 2 else RESOLUTION
-                tuned = [best_hierarchy(n, kind, known, finest) for n in policy.domain.shape]
-            yield name, {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
-        elif name == "hats":
-            # Weighing hats takes a kilobyte a cell of an axis: beyond this it would be felt.
-            if kind is not AxisQueries.CELLS and max(policy.domain.shape) <= WEIGHED and _long_moves(policy):
-                yield name, {}
-        elif name == "dawa" and (not policy.moves_exist or isinstance(policy.moves, Complete)):
-            yield name, {"queries": "cells" if kind is AxisQueries.CELLS else "ranges"}
-        elif name == "prefix":
-            if not policy.total_is_public:  # else it is the same as `edges`
-                yield from ((name, {"reverse": reverse}) for reverse in (False, True))
-        elif name in ("shifted", "shifted-edges"):
-            yield from ((name, chosen) for chosen in widths(policy))
-        elif name == "greedy":
-            yield from ((name, chosen) for chosen in greedy_variants(policy, workload))
-        elif name == "spanner":
-            yield from ((name, chosen) for chosen in spanner_settings(policy, workload))
-        else:
-            yield name, {}
+    for name in mechanisms():
+        yield from ((name, dict(chosen)) for chosen in _named(name).candidates(policy, workload))

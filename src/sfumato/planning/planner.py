@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
-from sfumato.exact import Number, positive_fraction, positive_int
-from sfumato.mechanism import Mechanism, tunings, variants
+from sfumato.exact import Number, positive_fraction, positive_int, shown
+from sfumato.mechanism import Mechanism, rows_of, tunings, variants
 from sfumato.mechanism import fresh as build
 from sfumato.noise import DiscreteLaplace
 from sfumato.planning.plan import Alternative, Plan
@@ -32,6 +32,7 @@ def plan(
     epsilon: Number,
     *,
     mechanism: str | None = None,
+    strategy: Any = None,
     max_per_entity: int | None = None,
     like: Any = None,
     records: int | None = None,
@@ -39,7 +40,9 @@ def plan(
 ) -> Plan:
     """The mechanism with the smallest expected squared error on the workload, under the policy at ε.
 
-    With `mechanism` one is forced, and further keywords are its options. With `max_per_entity=m` the promise speaks
+    With `mechanism` one is forced, and further keywords are its options. With `strategy`, a matrix of whole numbers
+    with one column a cell (dense or sparse), that is what is published with noise: its sensitivity under the policy is
+    computed exactly, and estimates are by least squares. With `max_per_entity=m` the promise speaks
     of a person, each of whose at most m records may change along an edge of the policy, and the noise grows by m;
     without it, of one record.
 
@@ -49,6 +52,8 @@ def plan(
     public guess of how many records there will be, is enough to weigh sorted points, by a model of their error.
     """
     budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
+    if strategy is not None:
+        mechanism, options = _given(strategy, mechanism, policy)
     public = None if like is None else public_counts(like, policy.domain)
     guess = None if records is None else positive_int(records, "records")
     tried = list(variants(policy, workload)) if mechanism is None else [(mechanism, options)]
@@ -97,6 +102,16 @@ def plan(
     )
 
 
+def _given(strategy: Any, mechanism: str | None, policy: Policy) -> tuple[str, dict[str, Any]]:
+    """The mechanism of a user's matrix, and its options."""
+    if mechanism is not None:
+        raise InvalidInput(
+            f"mechanism={shown(mechanism)} and strategy=… exclude each other: a strategy is a mechanism. "
+            "Nothing was drawn or recorded. Leave one of them out."
+        )
+    return "strategy", rows_of(strategy, policy.domain.size)
+
+
 def _past_its_best(errors: list[float]) -> bool:
     """Whether wider and wider bins have made it worse three times: beyond the best width the bias only grows."""
     return len(errors) > RISES and min(errors[-RISES:]) > WORSE * min(errors[:-RISES])
@@ -108,12 +123,15 @@ def epsilon_for(
     error: float,
     *,
     mechanism: str | None = None,
+    strategy: Any = None,
     max_per_entity: int | None = None,
     **options: Any,
 ) -> float:
     """The smallest ε, to four digits, at which some plan's expected squared error is at most `error`."""
     target = float(positive_fraction(error, "error"))
     _, _, count = _checked(policy, workload, 1, mechanism, max_per_entity, options)
+    if strategy is not None:
+        mechanism, options = _given(strategy, mechanism, policy)
     found: list[Fraction] = []
     for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
         try:

@@ -31,7 +31,7 @@ from sfumato.linear import (
     PseudoInverse,
     Selection,
 )
-from sfumato.linear.operator import range_weights
+from sfumato.linear.operator import largest_in_ranges, range_weights
 from sfumato.mechanism import Block, NoiseModel
 from sfumato.release.laws import SMOOTH, cautious, lattice_quantiles, smooth_quantile
 
@@ -200,6 +200,9 @@ def _largest_of(block: Block) -> float:
             largest *= strategy.largest_coefficient
         elif isinstance(strategy, PrefixBlocks):
             largest /= min(strategy.weight, *strategy.inner.weights)
+        elif strategy is not None:
+            known = strategy.inverse_largest_coefficient
+            largest *= largest_in_ranges(factor) if known is None else known
     return largest
 
 

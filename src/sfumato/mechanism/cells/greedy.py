@@ -13,7 +13,7 @@ Fang, Chang (ASIA CCS 2014), section 5.3, for any policy and workload. Equation 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -37,6 +37,7 @@ from sfumato.mechanism.cells.sets import (
     workload_gram,
 )
 from sfumato.mechanism.cells.strategies import no_options
+from sfumato.mechanism.entry import Entry
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Policy
 from sfumato.workload import Workload, histogram, ranges
@@ -272,3 +273,15 @@ class _Search:
         for tail, head in self.edges[full]:
             closed |= self.by_cell[tail] if head < 0 else self.by_cell[tail] ^ self.by_cell[head]
         return closed
+
+
+def _searched_by_name(policy: Policy, workload: Workload) -> Iterator[dict[str, Any]]:
+    yield from greedy_variants(policy, workload, most=LARGEST_SEARCHED)
+
+
+def _needed(policy: Policy) -> tuple[Set[str], ...]:
+    del policy
+    return {"boxes"}, {"sets"}
+
+
+GREEDY = Entry(name="greedy", build=greedy, candidates=greedy_variants, tunings=_searched_by_name, needed=_needed)

@@ -41,14 +41,21 @@ SMALLEST_PIVOT = 1e-9
 class SetMatrix(Matrix):
     """A matrix that determines every cell, with its least squares by one Cholesky factor over the cells."""
 
+    inverse_largest_coefficient: float | None = 1.0
+    undetermined = (
+        "sets leave some cell undetermined: no combination of them gives its count. "
+        "Add sets, for instance every single cell. Nothing was drawn or recorded."
+    )
+
     def __init__(self, matrix: Any) -> None:
         super().__init__(matrix)
-        self._factor = factorised(np.asarray((self._matrix.T @ self._matrix).todense(), dtype=np.float64))
+        # Products of nearly full matrices are quicker dense; that is at most as large as twenty times the entries.
+        full = self._matrix.nnz * 20 > self.rows * self.cols
+        table = self._matrix.astype(np.float64).toarray() if full else self._matrix
+        gram = table.T @ table if full else (table.T @ table).toarray()
+        self._factor = factorised(np.asarray(gram, dtype=np.float64))
         if self._factor is None:
-            raise InvalidInput(
-                "sets leave some cell undetermined: no combination of them gives its count. "
-                "Add sets, for instance every single cell. Nothing was drawn or recorded."
-            )
+            raise InvalidInput(self.undetermined)
 
     def pinv(self, y: Array) -> Array:
         """(AᵀA)⁻¹·Aᵀ·y."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from fractions import Fraction
 from typing import Any
 
@@ -20,11 +21,13 @@ from sfumato.mechanism.cells.tuning import (
 )
 from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.edges.edges import EdgeMechanism
+from sfumato.mechanism.entry import Entry, Options
 from sfumato.policies import Policy, Stencil
-from sfumato.workload import AxisQueries
+from sfumato.workload import AxisQueries, ProductQueries, Workload
 
 # Cells of an axis under hats: the exact variances of their estimates take a kilobyte a cell.
 LONGEST = 1 << 20
+WEIGHED = 1 << 17  # up to which a plan tries hats by itself
 
 
 def identity(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
@@ -187,3 +190,55 @@ def no_options(name: str, options: dict[str, Any]) -> None:
     """Refuse what was not taken."""
     if options:
         raise InvalidInput(f"mechanism={name!r} takes no option {', '.join(sorted(options))}.")
+
+
+def kind_of(workload: Workload) -> AxisQueries:
+    """For which queries along an axis a mechanism is tuned; ranges where a workload is none of cells or prefixes."""
+    return workload.kind if isinstance(workload, ProductQueries) else AxisQueries.RANGES
+
+
+def blocks_needed(policy: Policy) -> tuple[Set[str], ...]:
+    """What a file says of nested blocks."""
+    del policy
+    return ({"blocks", "weights"},)
+
+
+def _hierarchy_needed(policy: Policy) -> tuple[Set[str], ...]:
+    return (*blocks_needed(policy), {"branching", "root"})
+
+
+def _hats_needed(policy: Policy) -> tuple[Set[str], ...]:
+    del policy
+    return ({"widths", "weights"},)
+
+
+def _hierarchies(policy: Policy, workload: Workload) -> Iterator[Options]:
+    known = policy.total_is_public and policy.domain.ndim == 1
+    tuned = best_hierarchies(policy.domain.shape, kind_of(workload), known)
+    yield {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
+
+
+def _hats(policy: Policy, workload: Workload) -> Iterator[Options]:
+    # Weighing hats takes a kilobyte a cell of an axis: beyond this it would be felt.
+    if kind_of(workload) is not AxisQueries.CELLS and max(policy.domain.shape) <= WEIGHED and _long_moves(policy):
+        yield {}
+
+
+def _long_moves(policy: Policy) -> bool:
+    """Whether a move may lead across much of a line; short ones are served better by prefix sums with blocks."""
+    moves = policy.moves
+    return not isinstance(moves, Stencil) or (policy.domain.ndim == 1 and 16 * moves.reach[0] >= policy.domain.size)
+
+
+def _either_end(policy: Policy, workload: Workload) -> Iterator[Options]:
+    del workload
+    if not policy.total_is_public:  # else it is the same as `edges`
+        yield from ({"reverse": reverse} for reverse in (False, True))
+
+
+IDENTITY = Entry(name="identity", build=identity)
+PREFIX = Entry(name="prefix", build=prefix, candidates=_either_end)
+HAAR = Entry(name="haar", build=haar)
+HIERARCHY = Entry(name="hierarchy", build=hierarchy, candidates=_hierarchies, needed=_hierarchy_needed, scaled=True)
+HATS = Entry(name="hats", build=hats, candidates=_hats, needed=_hats_needed)
+BLOCKS = Entry(name="blocks", build=blocks, needed=blocks_needed, scaled=True)

@@ -13,16 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.linear import Difference
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism, require_integers
+from sfumato.mechanism.base import Floats, Integers, LinearMechanism, Mechanism, require_integers
+from sfumato.mechanism.cells.strategies import no_options
+from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.expansion import bits
-from sfumato.policies import Stencil
+from sfumato.policies import Policy, Stencil
 
 # Beyond this reach other mechanisms are better by far, and the noise would outgrow the data.
 LONGEST_REACH = 32
@@ -76,3 +79,12 @@ class PolicyEdgeMechanism(LinearMechanism):
         """The integers themselves."""
         del total
         return measured.astype(np.float64)
+
+
+def policy_edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """Noise on every edge of a line policy, also on the long ones."""
+    no_options("policy-edges", options)
+    return PolicyEdgeMechanism(name="policy-edges", policy=policy, epsilon=epsilon)
+
+
+POLICY_EDGES = Entry(name="policy-edges", build=policy_edges)

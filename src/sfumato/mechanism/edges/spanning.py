@@ -7,7 +7,7 @@ around its minimum. All this looks at the policy and the workload, never at data
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,7 @@ from sfumato.mechanism.cells.strategies import blocked, no_options
 from sfumato.mechanism.cells.tuning import best_hierarchy
 from sfumato.mechanism.edges.edges import Invertible
 from sfumato.mechanism.edges.spanner import CubeMechanism, SpanningTreeMechanism, require_spanner, split
+from sfumato.mechanism.entry import Entry
 from sfumato.policies import Policy, Spanner, Stencil
 from sfumato.workload import AxisQueries, MatrixQueries, ProductQueries, Workload, ranges
 
@@ -135,3 +136,10 @@ def _sides(policy: Policy, moves: Stencil) -> list[int]:
     wide = max(1, sum(n > 1 for n in shape))
     tried = {reach - 1, reach, moves.longest // wide, moves.longest // (wide + 1)}
     return sorted(side for side in tried if 2 <= side <= max(shape))
+
+
+def _needed(policy: Policy) -> tuple[Set[str], ...]:
+    return ({"side", "share"},) if isinstance(policy.moves, Stencil) else ()
+
+
+SPANNER = Entry(name="spanner", build=spanner, candidates=settings, needed=_needed, scaled=True)

@@ -19,12 +19,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.linear import Incidence
-from sfumato.mechanism.base import AdditiveMechanism, Floats, Integers, settle
+from sfumato.mechanism.base import AdditiveMechanism, Floats, Integers, Mechanism, settle
+from sfumato.mechanism.cells.strategies import no_options
+from sfumato.mechanism.entry import Entry
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Explicit, Policy, Spanner, Transformed, transform
 
@@ -169,3 +172,12 @@ class ConsistentMechanism(AdditiveMechanism):
     def estimate(self, measured: Integers, total: int | None) -> Floats:
         """The projection, and back to the cells."""
         return self.edges.cells(self.edges.project(measured.astype(np.float64), total), total)
+
+
+def consistent(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """Noise on the edge values of a spanning tree, then the nearest ones without negative counts."""
+    no_options("consistent", options)
+    return ConsistentMechanism(name="consistent", policy=policy, epsilon=epsilon)
+
+
+CONSISTENT = Entry(name="consistent", build=consistent)

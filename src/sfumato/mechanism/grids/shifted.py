@@ -36,12 +36,14 @@ from sfumato.exact import positive_int
 from sfumato.linear import Bins, Coarse, Difference, Identity, Kronecker, Operator, Stack
 from sfumato.mechanism.base import Floats, Integers, LinearMechanism, Mechanism, require_integers, settle
 from sfumato.mechanism.boxes import SummedArea
+from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.grids.family import Family
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.parts import Parts
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.expansion import bits
 from sfumato.policies import Policy, Stencil
+from sfumato.workload import Workload
 
 # Widths a plan tries: this many to a doubling, from the longest step to the whole domain.
 WIDTHS_PER_DOUBLING = 2
@@ -291,3 +293,12 @@ def _family(policy: Policy, name: str, options: dict[str, Any]) -> tuple[Family,
     width = tuple(min(positive_int(w, "width"), n) for w, n in zip(each, shape, strict=True))
     family = Family.for_steps(shape, width, policy.moves.reach)
     return family, {"width": list(width)}
+
+
+def _widths(policy: Policy, workload: Workload) -> Iterator[dict[str, Any]]:
+    del workload
+    yield from widths(policy)
+
+
+SHIFTED = Entry(name="shifted", build=shifted, candidates=_widths, tunings=_widths)
+SHIFTED_EDGES = Entry(name="shifted-edges", build=shifted_edges, candidates=_widths, tunings=_widths)

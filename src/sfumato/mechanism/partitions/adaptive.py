@@ -12,23 +12,28 @@ holds and those that it touches. On a tree nothing of the kind is known, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
 from sfumato.mechanism.base import Floats, Integers, MeasuredMechanism, Mechanism, settle
+from sfumato.mechanism.cells.strategies import kind_of, no_options
 from sfumato.mechanism.edges.tree import EdgeValues
+from sfumato.mechanism.entry import Entry, Options
 from sfumato.mechanism.forms import TwoStage
 from sfumato.mechanism.partitions import dawa as rules
 from sfumato.mechanism.partitions.bucket_tree import UNITS, read_tree
 from sfumato.mechanism.partitions.partition import Buckets, cost_noise, longest_run, prices
 from sfumato.mechanism.runs import Runs
 from sfumato.noise import DiscreteLaplace, Source
+from sfumato.policies import Complete, Policy
+from sfumato.workload import AxisQueries, Workload
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -174,3 +179,31 @@ def _two_stage(
         units=UNITS,
         cells=cells,
     )
+
+
+def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    """DAWA on the counts, for `queries` on ranges or cells; or on a tree's edges, made `consistent` or not."""
+    if policy.moves_exist and not isinstance(policy.moves, Complete):
+        consistent = options.pop("consistent", True)
+        no_options("dawa", options)
+        if not isinstance(consistent, bool):
+            raise InvalidInput(f"consistent={consistent!r} must be True or False.")
+        return DawaOnTree(name="dawa", policy=policy, epsilon=epsilon, options={"consistent": consistent})
+    queries = options.pop("queries", "ranges")
+    no_options("dawa", options)
+    if queries not in ("ranges", "cells"):
+        raise InvalidInput(f"queries={queries!r} must be 'ranges' or 'cells'.")
+    if policy.domain.size == 1 or (policy.absent is not None and not policy.absent.all()):
+        raise InvalidInput(
+            "mechanism='dawa' needs add/remove, replace-one, or a policy that a tree spans; use 'edges'."
+        )
+    return DawaOnCells(name="dawa", policy=policy, epsilon=epsilon, options={"queries": queries})
+
+
+def _for_what_is_asked(policy: Policy, workload: Workload) -> Iterator[Options]:
+    on_counts = not policy.moves_exist or isinstance(policy.moves, Complete)
+    cells = kind_of(workload) is AxisQueries.CELLS
+    yield {"queries": "cells" if cells else "ranges"} if on_counts else {}
+
+
+DAWA = Entry(name="dawa", build=dawa, candidates=_for_what_is_asked)

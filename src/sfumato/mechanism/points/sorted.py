@@ -41,6 +41,7 @@ from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
 from sfumato.exact import fraction, positive_int, text
 from sfumato.mechanism.base import MOST_RECORDS, AdditiveMechanism, Floats, Integers, MeasuredMechanism, Mechanism
+from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.forms import NoisyNumber
 from sfumato.mechanism.points.sorted_groups import (
     cell_counts,
@@ -358,3 +359,6 @@ def sorted_points(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanis
         )
     chosen["share"] = str(part)
     return SortedWithAbsence(name="sorted", policy=policy, epsilon=epsilon, options=chosen, group=group, share=part)
+
+
+SORTED = Entry(name="sorted", build=sorted_points)
