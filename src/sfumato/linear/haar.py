@@ -91,6 +91,7 @@ class Haar(Operator):
         return sums
 
     largest_entry = 1
+    inverse_largest_coefficient = 1.0
 
     def column_norms(self) -> Array:
         """One for the total and one for every level at which the cell's node has a partner."""

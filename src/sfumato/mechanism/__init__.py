@@ -4,9 +4,9 @@
 states its cost before it sees a count, and only its `run` and `draw` ever see one.
 """
 
+from sfumato.linear.boxes import SummedArea
 from sfumato.mechanism.base import MOST_RECORDS, AdditiveMechanism, LinearMechanism, MeasuredMechanism, Mechanism
 from sfumato.mechanism.bound import singular_value_bound
-from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.parts import Parts
 from sfumato.mechanism.registry import build, fresh, mechanism_from_spec, mechanisms, tunings, variants

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Complete, NoMoves, Policy, Stencil
-from sfumato.workload import AxisQueries, MatrixQueries, ProductQueries, Workload
+from sfumato.workload import AxisQueries, GivenRanges, ProductQueries, Workload
 
 # Eigenvalues of a dense matrix this large take a fraction of a second.
 LARGEST_DENSE = 1024
@@ -43,12 +43,12 @@ def singular_value_bound(policy: Policy, workload: Workload, epsilon: Fraction) 
         moves = policy.moves
         if isinstance(moves, Stencil) and moves.longest == 1 and len(shape) == 1 and policy.absent is None:
             return unit * _path(shape[0], workload.kind)
-    if policy.domain.size > LARGEST_DENSE:
+    if policy.domain.size > LARGEST_DENSE or isinstance(workload, GivenRanges):
         return None
-    gram = _gram(shape, workload)
     laplacian, edges = _laplacian(policy)
-    if gram is None or edges == 0:
+    if edges == 0:
         return None
+    gram = workload.gram(policy.domain)
     values, vectors = np.linalg.eigh(laplacian)
     half = vectors * np.sqrt(np.maximum(values, 0.0))
     spectrum = np.maximum(np.linalg.eigvalsh(half.T @ gram @ half), 0.0)
@@ -79,18 +79,6 @@ def _path(n: int, kind: AxisQueries) -> float:
         return float(((n - 2) * math.sqrt(n + 1) + math.sqrt(2)) ** 2 / ((n - 1) * kind.count(n)))
     angles = math.pi * np.arange(1, n) / n  # cells: DᵀD of a path, whose eigenvalues are 2 - 2·cos
     return float(np.sqrt(2 - 2 * np.cos(angles)).sum() ** 2 / ((n - 1) * n))
-
-
-def _gram(shape: tuple[int, ...], workload: Workload) -> NDArray[np.float64] | None:
-    if isinstance(workload, ProductQueries):
-        parts = [workload.kind.together(n, np.arange(n)[:, None], np.arange(n)[None, :]) for n in shape]
-        gram = parts[0]
-        for part in parts[1:]:
-            gram = np.asarray(np.kron(gram, part), dtype=np.float64)
-        return gram
-    if isinstance(workload, MatrixQueries):
-        return np.asarray((workload.matrix.T @ workload.matrix).todense()) / workload.matrix.shape[0]
-    return None
 
 
 def _laplacian(policy: Policy) -> tuple[NDArray[np.float64], int]:
