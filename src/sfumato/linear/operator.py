@@ -34,6 +34,9 @@ class Operator(Estimator):
     `pinv_transpose` its transpose; both are there only where the structure gives them.
     """
 
+    # Whether `pair_types` says more than the columns themselves.
+    has_structure = True
+
     @property
     def factors(self) -> tuple[Operator, ...]:
         """The operators whose Kronecker product this one is, one for each axis."""
@@ -166,6 +169,8 @@ def _number(value: Any) -> int | float:
 
 class Matrix(Operator):
     """A matrix that the user wrote down, dense or sparse."""
+
+    has_structure = False
 
     def __init__(self, matrix: Any) -> None:
         try:
