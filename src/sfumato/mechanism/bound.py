@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.noise import DiscreteLaplace
-from sfumato.policies import Complete, NoMoves, Policy, Stencil
+from sfumato.policies import Policy, Stencil
 from sfumato.workload import AxisQueries, GivenRanges, ProductQueries, Workload
 
 # Eigenvalues of a dense matrix this large take a fraction of a second.
@@ -37,7 +37,7 @@ def singular_value_bound(policy: Policy, workload: Workload, epsilon: Fraction) 
     """
     shape, unit = policy.domain.shape, DiscreteLaplace(epsilon).variance
     if isinstance(workload, ProductQueries):
-        if isinstance(policy.moves, NoMoves) and policy.absent is not None and policy.absent.all():
+        if not policy.moves.exist and policy.absent is not None and policy.absent.all():
             nuclear = math.prod(_line(n, workload.kind) for n in shape)
             return unit * nuclear**2 / policy.domain.size
         moves = policy.moves
@@ -84,7 +84,7 @@ def _path(n: int, kind: AxisQueries) -> float:
 def _laplacian(policy: Policy) -> tuple[NDArray[np.float64], int]:
     """(P·Pᵀ, the number of edges)."""
     size = policy.domain.size
-    if isinstance(policy.moves, Complete) and policy.absent is None:
+    if policy.moves.join_all and policy.absent is None:
         return size * np.eye(size) - 1.0, size * (size - 1) // 2
     pairs = policy.edges()
     table = np.zeros((size, size))

@@ -46,6 +46,10 @@ class Moves(ABC):
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Every edge as a pair of cell numbers."""
 
+    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """How far single moves lead along every axis, one row for every kind of move; none where no rule says."""
+        return np.empty((0, len(shape)), dtype=np.int64)
+
     def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
         """How many moves lead from one cell to another one."""
         del shape, u, v
@@ -114,6 +118,10 @@ class Complete(Moves):
         _refuse_long(size * (size - 1) // 2)
         return np.stack(np.triu_indices(size, k=1), axis=-1).astype(np.int64)
 
+    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """No move leads farther than from one corner to the opposite one."""
+        return np.array([shape], dtype=np.int64) - 1
+
     def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
         """One."""
         del shape, u, v
@@ -170,6 +178,11 @@ class Stencil(Moves):
             there = tuple(slice(max(0, o), n - max(0, -o)) for o, n in zip(offset, shape, strict=True))
             found.append(np.stack([cell[here].ravel(), cell[there].ravel()], axis=-1))
         return np.concatenate(found)
+
+    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """The offsets without their signs."""
+        del shape
+        return np.unique(np.abs(self.offsets), axis=0)
 
     def steps(self, displacement: NDArray[np.int64]) -> float:
         """How many moves a displacement takes."""

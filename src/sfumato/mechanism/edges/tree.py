@@ -26,7 +26,7 @@ from sfumato.errors import InvalidInput
 from sfumato.linear import Incidence
 from sfumato.mechanism.base import AdditiveMechanism, Floats, Integers, settle
 from sfumato.noise import DiscreteLaplace
-from sfumato.policies import Explicit, Policy, Spanner, Transformed, transform
+from sfumato.policies import Policy, Spanner, Transformed, transform
 
 PROJECTION_STEPS = 600
 
@@ -43,7 +43,7 @@ class EdgeValues:
             raise InvalidInput(
                 f"mechanism={self.asked_by!r}: a single cell has nothing to hide; use mechanism='edges'."
             )
-        listed = not self.policy.total_is_public or isinstance(self.policy.moves, Explicit)
+        listed = not self.policy.total_is_public or self.policy.moves.listed
         # On a line, and where edges are listed or lead to ⊥, every spanner is a tree.
         if not listed and self.policy.domain.ndim > 1 and not self.spanner.is_tree:
             raise InvalidInput(
