@@ -50,6 +50,7 @@ class SetMatrix(Matrix):
                 "Add sets, for instance every single cell. Nothing was drawn or recorded."
             )
 
+    # What intervals have always taken. Sets that are nested or apart average; given ones of other kinds may exceed it.
     inverse_largest_coefficient = 1.0
 
     def pinv(self, y: Array) -> Array:
