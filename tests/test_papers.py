@@ -128,8 +128,8 @@ def test_lemma_1_is_the_diameter_for_replace_one_and_the_eccentricity_of_nothing
     assert NEAR.eccentricity == math.inf
     assert WITH_SOURCE.diameter == 3
     assert WITH_SOURCE.eccentricity == 4
-    assert sf.policy.exchange_rate(STANDARD, NEAR) == 3
-    assert sf.policy.exchange_rate(sf.unbounded(LINE), WITH_SOURCE) == 4
+    assert sf.policies.exchange_rate(STANDARD, NEAR) == 3
+    assert sf.policies.exchange_rate(sf.unbounded(LINE), WITH_SOURCE) == 4
 
 
 def test_a_line_has_k_times_k_plus_one_over_two_ranges():
@@ -138,7 +138,7 @@ def test_a_line_has_k_times_k_plus_one_over_two_ranges():
 
 def test_add_remove_at_half_the_budget_is_replace_one():
     """HMD section 6: the counts have sensitivity 1 under add/remove and 2 under replace-one."""
-    assert sf.policy.exchange_rate(STANDARD, sf.unbounded(LINE)) == 2
+    assert sf.policies.exchange_rate(STANDARD, sf.unbounded(LINE)) == 2
     assert STANDARD.sensitivity(np.eye(CELLS)) == 2 * sf.unbounded(LINE).sensitivity(np.eye(CELLS))
 
 

@@ -201,7 +201,7 @@ def test_no_coefficient_of_any_range_reaches_the_bound_that_intervals_use(n, wid
     hats = Hats(n, widths, weights)
     prefixes = np.concatenate([np.zeros((1, hats.rows)), hats.pinv_transpose(np.tri(n))])
     spread = prefixes.max(axis=0) - prefixes.min(axis=0)  # a range is the difference of two prefixes
-    assert spread.max() < 0.7 * hats.largest_coefficient
+    assert spread.max() < 0.7 * hats.inverse_largest_coefficient
 
 
 def test_a_long_line_is_solved_without_its_matrix():

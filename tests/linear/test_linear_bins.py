@@ -55,7 +55,7 @@ def test_coarse_estimators_spread_bins_over_their_cells(cuts, inner):
 def test_means_over_all_queries_follow_from_three_numbers_a_column(cuts, inner, kind):
     operator = Coarse(inner(len(cuts) - 1), np.array(cuts), 0.5)
     brute = float(kind.mean_square(operator.forward(np.eye(operator.cols))).sum()) if operator.cols else 0.0
-    assert kind.mean_of_shapes(operator.rows, *operator.column_shapes()) == pytest.approx(brute)
+    assert kind.of_shapes(operator.rows, *operator.column_shapes()) == pytest.approx(brute)
 
 
 @pytest.mark.parametrize("cuts", [[0], [1, 3], [0, 2, 2], [0, 3, 1], [[0, 1]]], ids=str)

@@ -269,8 +269,8 @@ def test_operators_refuse_what_they_cannot_do():
 
 
 def test_ranges_in_many_dimensions_are_described_by_their_moments():
-    assert Hanging((3, 3, 3), 2).box_terms(np.zeros((1, 3)), np.ones((1, 3))) is not None
-    assert Hanging((3, 3, 3, 3), 2).box_terms(np.zeros((1, 4)), np.ones((1, 4))) is None
+    assert Hanging((3, 3, 3), 2).box_terms((3, 3, 3), np.zeros((1, 3)), np.ones((1, 3))) is not None
+    assert Hanging((3, 3, 3, 3), 2).box_terms((3, 3, 3, 3), np.zeros((1, 4)), np.ones((1, 4))) is None
 
 
 # --- the choice -------------------------------------------------------------------------------------------------------

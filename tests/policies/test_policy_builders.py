@@ -172,7 +172,7 @@ def test_a_million_cells_need_no_edge_list(monkeypatch):
     assert sf.plan(policy, sf.ranges(), 1.0).mechanism.privacy_loss <= 1
     near = sf.within(grid, 0.01, sources="boundary")
     assert sf.plan(near, sf.histogram(), 1.0).expected_error > 0
-    assert sf.policy.exchange_rate(policy, sf.threshold(grid, 2)) == 4
+    assert sf.policies.exchange_rate(policy, sf.threshold(grid, 2)) == 4
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

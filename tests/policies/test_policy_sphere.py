@@ -302,8 +302,8 @@ def test_the_price_between_policies_in_metres_is_the_largest_distance():
     grid = sf.Grid(bounds=(0, 40, 10, 60), shape=(11, 9))
     account, release = (sf.within(grid, d, metric="great-circle") for d in (700_000, 250_000))
     table = all_distances(release)
-    assert sf.policy.exchange_rate(account, release) == max(table[u, v] for u, v in account.edges())
-    assert sf.policy.exchange_rate(release, account) == 1
+    assert sf.policies.exchange_rate(account, release) == max(table[u, v] for u, v in account.edges())
+    assert sf.policies.exchange_rate(release, account) == 1
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

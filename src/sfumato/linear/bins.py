@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
-from sfumato.linear.elementary import Difference
 from sfumato.linear.operator import Array, Operator
+from sfumato.linear.queries import Queries
 
 
 class Bins(Operator):
@@ -58,20 +58,29 @@ class Coarse(Operator):
         terms = self.inner.range_terms(np.interp(low, self.cuts, places), np.interp(high, self.cuts, places))
         return None if terms is None else (self.weight * terms[0], terms[1])
 
-    def column_shapes(self) -> tuple[Array, Array, Array]:
+    def mean_variance(self, queries: Queries) -> float:
+        """Closed where the inner operator knows the shapes of its columns over bins."""
+        shapes = self.column_shapes()
+        return queries.measured(self) if shapes is None else queries.of_shapes(self.rows, *shapes)
+
+    @property
+    def largest_coefficient(self) -> float:
+        """That of the inner operator, which a small weight makes no larger."""
+        return max(1.0, abs(self.weight)) * self.inner.largest_coefficient
+
+    @property
+    def fourth_is_exact(self) -> bool:
+        """As for the inner operator."""
+        return self.inner.fourth_is_exact
+
+    def column_shapes(self) -> tuple[Array, Array, Array] | None:
         """For every column c, over the cells: (Σ c², Σ S, Σ S²), S being the running sums of c.
 
-        A bin of b cells has c = 1/b and running sums 1/b, 2/b, …, 1, which stay at one; a difference of two bins comes
-        down again over the second one. With these three numbers the mean over all ranges is known.
+        With these three numbers the mean over all ranges is known.
         """
-        n, width = self.rows, np.diff(self.cuts).astype(np.float64)
-        rise, rise2 = (width + 1) / 2, (width + 1) * (2 * width + 1) / (6 * width)
-        if isinstance(self.inner, Difference):
-            fall, fall2 = (width - 1) / 2, (width - 1) * (2 * width - 1) / (6 * width)
-            shapes = 1 / width[:-1] + 1 / width[1:], rise[:-1] + fall[1:], rise2[:-1] + fall2[1:]
-        else:
-            after = n - self.cuts[1:]
-            shapes = 1 / width, rise + after, rise2 + after
+        shapes = self.inner.spread_shapes(np.diff(self.cuts).astype(np.float64))
+        if shapes is None:
+            return None
         return shapes[0] * self.weight**2, shapes[1] * self.weight, shapes[2] * self.weight**2
 
 

@@ -11,12 +11,9 @@ import scipy
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, TooLarge
-from sfumato.linear.elementary import Difference, Identity, Prefix
-from sfumato.linear.haar import Haar
-from sfumato.linear.hats import Hats
-from sfumato.linear.hierarchy import Hierarchy
+from sfumato.linear.estimator import largest_in_ranges
 from sfumato.linear.operator import LARGEST_EXPLICIT, Array, Operator
-from sfumato.linear.prefix_blocks import PrefixBlocks
+from sfumato.linear.queries import Queries
 
 
 class Stack(Operator):
@@ -105,49 +102,100 @@ class PseudoInverse(Operator):
         """A."""
         return self.strategy
 
+    @property
+    def key(self) -> tuple[object, ...] | None:
+        """That of the strategy."""
+        return None if self.strategy.key is None else ("inverse", *self.strategy.key)
+
     def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array] | None:
         """From the strategy's structure where it has some."""
-        if isinstance(self.strategy, Haar):
-            return self.strategy.inverse_range_terms(low, high)
-        if isinstance(self.strategy, Identity):
-            return self.strategy.range_terms(low, high)
-        if isinstance(self.strategy, Prefix):
-            # The inverse of n prefix sums is the divergence of n edges, the last of which leads out of the line.
-            shift = 1.0 if self.strategy.reverse else 0.0
-            return Difference(self.rows + 1).range_terms(low + shift, high + shift)
-        return None
+        return self.strategy.inverse_range_terms(low, high)
 
     def range_moments(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
         """Likewise: a hierarchy knows its variances without its coefficients, and so do hats."""
-        if isinstance(self.strategy, (Hats, Hierarchy, PrefixBlocks)):
-            return self.strategy.inverse_range_moments(low, high)
-        return super().range_moments(low, high)
+        known = self.strategy.inverse_range_moments(low, high)
+        return super().range_moments(low, high) if known is None else known
+
+    def mean_variance(self, queries: Queries) -> float:
+        """Closed where the strategy has a form for it."""
+        known = self.strategy.inverse_mean_variance(queries)
+        return queries.measured(self) if known is None else known
+
+    def mean_variance_at(self, queries: Queries, n: int, cells: NDArray[np.int64]) -> float | None:
+        """Likewise."""
+        return self.strategy.inverse_mean_variance_at(queries, n, cells)
+
+    @property
+    def largest_coefficient(self) -> float:
+        """What the strategy says."""
+        known = self.strategy.inverse_largest_coefficient
+        return largest_in_ranges(self) if known is None else known
+
+    @property
+    def fourth_is_exact(self) -> bool:
+        """What the strategy says."""
+        return self.strategy.inverse_fourth_is_exact
+
+    @property
+    def keeps_integers(self) -> bool:
+        """What the strategy says."""
+        return self.strategy.inverse_keeps_integers
+
+    @property
+    def is_identity(self) -> bool:
+        """What the strategy says."""
+        return self.strategy.inverse_is_identity
 
 
 class Kronecker(Operator):
     """A₁ ⊗ … ⊗ A_d over arrays in C order: every factor acts along its own axis."""
 
     def __init__(self, factors: Sequence[Operator]) -> None:
-        self.factors = tuple(factors)
-        self.shape_in = tuple(f.cols for f in self.factors)
-        self.shape_out = tuple(f.rows for f in self.factors)
+        self._factors = tuple(factors)
+        self.shape_in = tuple(f.cols for f in self._factors)
+        self.shape_out = tuple(f.rows for f in self._factors)
         self.rows, self.cols = math.prod(self.shape_out), math.prod(self.shape_in)
+
+    @property
+    def factors(self) -> tuple[Operator, ...]:
+        """One for each axis."""
+        return self._factors
+
+    @property
+    def largest_coefficient(self) -> float:
+        """A box is a product of ranges, and so are its coefficients."""
+        return math.prod(f.largest_coefficient for f in self._factors)
+
+    @property
+    def fourth_is_exact(self) -> bool:
+        """Where every factor's is."""
+        return all(f.fourth_is_exact for f in self._factors)
+
+    @property
+    def keeps_integers(self) -> bool:
+        """Where every factor does."""
+        return all(f.keeps_integers for f in self._factors)
+
+    @property
+    def is_identity(self) -> bool:
+        """Where every factor is."""
+        return all(f.is_identity for f in self._factors)
 
     def forward(self, x: Array) -> Array:
         """Every factor along its axis."""
-        return self._along(x, self.shape_in, [f.forward for f in self.factors])
+        return self._along(x, self.shape_in, [f.forward for f in self._factors])
 
     def transpose(self, y: Array) -> Array:
         """Every transpose along its axis."""
-        return self._along(y, self.shape_out, [f.transpose for f in self.factors])
+        return self._along(y, self.shape_out, [f.transpose for f in self._factors])
 
     def pinv(self, y: Array) -> Array:
         """The pseudo-inverse of a Kronecker product is that of its factors."""
-        return self._along(y, self.shape_out, [f.pinv for f in self.factors])
+        return self._along(y, self.shape_out, [f.pinv for f in self._factors])
 
     def pinv_transpose(self, q: Array) -> Array:
         """Likewise, transposed."""
-        return self._along(q, self.shape_in, [f.pinv_transpose for f in self.factors])
+        return self._along(q, self.shape_in, [f.pinv_transpose for f in self._factors])
 
     def inverts(self) -> Operator:
         """The product of what its factors invert."""
@@ -155,7 +203,7 @@ class Kronecker(Operator):
 
     def sparse(self) -> scipy.sparse.csc_matrix:
         """The factors' Kronecker product written out."""
-        parts = [f.columns() for f in self.factors]
+        parts = [f.columns() for f in self._factors]
         if math.prod(part.nnz for part in parts) > LARGEST_EXPLICIT:
             raise TooLarge(
                 f"a product of {math.prod(part.nnz for part in parts):,} entries is too large to be written out (at "
@@ -166,16 +214,16 @@ class Kronecker(Operator):
     @property
     def largest_norm(self) -> int | float:
         """The product of the factors' largest norms."""
-        return math.prod(f.largest_norm for f in self.factors)
+        return math.prod(f.largest_norm for f in self._factors)
 
     @property
     def largest_entry(self) -> int | float:
         """The product of the factors' largest entries."""
-        return math.prod(f.largest_entry for f in self.factors)
+        return math.prod(f.largest_entry for f in self._factors)
 
     def column_norms(self) -> Array:
         """Products of the factors' norms."""
-        return np.asarray(reduce(np.multiply.outer, [f.column_norms() for f in self.factors])).ravel()
+        return np.asarray(reduce(np.multiply.outer, [f.column_norms() for f in self._factors])).ravel()
 
     @staticmethod
     def _along(x: Array, shape: tuple[int, ...], maps: Sequence[Callable[[Array], Array]]) -> Array:

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
+from sfumato.linear.queries import Queries
+
+Floats = NDArray[np.float64]
 
 
 class Identity(Operator):
     """The counts themselves."""
-
-    inverse_largest_coefficient = 1.0
 
     fraction_bits = 0
 
@@ -67,6 +68,29 @@ class Identity(Operator):
         counts = np.stack([np.maximum(last - first, 0), np.ones_like(low), np.ones_like(low)], axis=-1)
         return coefficients, counts.astype(np.int64)
 
+    inverse_range_terms = range_terms
+    largest_coefficient = inverse_largest_coefficient = 1.0
+    keeps_integers = inverse_keeps_integers = True
+    is_identity = inverse_is_identity = True
+
+    def mean_variance(self, queries: Queries) -> float:
+        """As many noises as a query has cells."""
+        return float(queries.inclusion(self.rows).sum())
+
+    inverse_mean_variance = mean_variance
+
+    def mean_variance_at(self, queries: Queries, n: int, cells: NDArray[np.int64]) -> float:
+        """Those of its cells that are there."""
+        return float(queries.inclusion(n)[cells].sum())
+
+    inverse_mean_variance_at = mean_variance_at
+
+    def spread_shapes(self, widths: Floats) -> tuple[Floats, Floats, Floats]:
+        """A bin of b cells has c = 1/b and running sums 1/b, 2/b, …, 1, which stay at one."""
+        rise, rise2 = (widths + 1) / 2, (widths + 1) * (2 * widths + 1) / (6 * widths)
+        after = widths.sum() - np.cumsum(widths)
+        return 1 / widths, rise + after, rise2 + after
+
 
 class Prefix(Operator):
     """Sums of the first cells: row i is x₀ + … + x_i. With `reverse`, sums of the last ones: x_i + … + x_{n-1}.
@@ -75,8 +99,6 @@ class Prefix(Operator):
     record that appears at u changes n - u sums (u + 1 in reverse), so the direction should start far from the
     sources.
     """
-
-    inverse_largest_coefficient = 1.0
 
     def __init__(self, n: int, *, reverse: bool = False) -> None:
         self.rows = self.cols = n
@@ -103,6 +125,20 @@ class Prefix(Operator):
         return q - np.concatenate([q[..., 1:], np.zeros_like(q[..., :1])], axis=-1)
 
     largest_entry = 1
+    inverse_largest_coefficient = 1.0
+    inverse_keeps_integers = True
+
+    def inverse_range_terms(self, low: Floats, high: Floats) -> tuple[Array, Array]:
+        """The inverse of n prefix sums is the divergence of n edges, the last of which leads out of the line."""
+        shift = 1.0 if self.reverse else 0.0
+        return Difference(self.cols + 1).range_terms(low + shift, high + shift)
+
+    def inverse_mean_variance(self, queries: Queries) -> float:
+        """The edges that a query cuts, and the one that leads out."""
+        n = self.cols
+        outermost = np.array([0 if self.reverse else n - 1])
+        inner = Difference(n).mean_variance(queries)
+        return inner + float(queries.together(n, outermost, outermost)[0])
 
     def column_norms(self) -> Array:
         """How many sums a cell enters."""
@@ -169,3 +205,22 @@ class Difference(Operator):
         there = new & (edges >= 0) & (edges < self.cols)
         coefficients = np.where(there, weight(edges) - weight(edges + self.stride), 0.0)
         return coefficients, np.ones((1, 1), dtype=np.int64)
+
+    largest_coefficient = 1.0
+    keeps_integers = True
+
+    def mean_variance(self, queries: Queries) -> float:
+        """How many edges have exactly one end in a query."""
+        return self.mean_variance_at(queries, self.rows, np.arange(self.rows))
+
+    def mean_variance_at(self, queries: Queries, n: int, cells: NDArray[np.int64]) -> float:
+        """Likewise, between the cells that are there."""
+        return queries.cut(n, cells[: self.cols], cells[self.rows - self.cols :])
+
+    def spread_shapes(self, widths: Floats) -> tuple[Floats, Floats, Floats] | None:
+        """A difference of two bins rises over the first one and comes down again over the second one."""
+        if self.stride != 1:
+            return None
+        rise, rise2 = (widths + 1) / 2, (widths + 1) * (2 * widths + 1) / (6 * widths)
+        fall, fall2 = (widths - 1) / 2, (widths - 1) * (2 * widths - 1) / (6 * widths)
+        return 1 / widths[:-1] + 1 / widths[1:], rise[:-1] + fall[1:], rise2[:-1] + fall2[1:]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
-from sfumato.linear.compose import PseudoInverse
 from sfumato.linear.operator import Array, Operator
+from sfumato.linear.queries import Queries
 
 
 class Embedded(Operator):
@@ -27,7 +27,7 @@ class Embedded(Operator):
     @property
     def key(self) -> tuple[object, ...] | None:
         """That of what is embedded, and where."""
-        inner = self.inner.strategy.key if isinstance(self.inner, PseudoInverse) else self.inner.key
+        inner = self.inner.key
         return None if inner is None else ("embedded", self.rows, self.cells.tobytes(), inner)
 
     def forward(self, x: Array) -> Array:
@@ -52,6 +52,26 @@ class Embedded(Operator):
     def range_moments(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
         """Likewise."""
         return self.inner.range_moments(self._place(low), self._place(high))
+
+    def mean_variance(self, queries: Queries) -> float:
+        """Closed where the inner operator has a form for some cells of a line."""
+        known = self.inner.mean_variance_at(queries, self.rows, self.cells)
+        return queries.measured(self) if known is None else known
+
+    @property
+    def largest_coefficient(self) -> float:
+        """That of what is embedded."""
+        return self.inner.largest_coefficient
+
+    @property
+    def fourth_is_exact(self) -> bool:
+        """As for what is embedded."""
+        return self.inner.fourth_is_exact
+
+    @property
+    def keeps_integers(self) -> bool:
+        """As for what is embedded."""
+        return self.inner.keeps_integers
 
     def _place(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """Where a place on the line lies among the chosen cells."""

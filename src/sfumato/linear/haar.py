@@ -25,8 +25,6 @@ class Haar(Operator):
     Rows: the total first, then the differences from the coarsest level to the finest.
     """
 
-    inverse_largest_coefficient = 1.0
-
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n
         sizes = [n]
@@ -93,6 +91,7 @@ class Haar(Operator):
         return sums
 
     largest_entry = 1
+    inverse_largest_coefficient = 1.0
 
     def column_norms(self) -> Array:
         """One for the total and one for every level at which the cell's node has a partner."""

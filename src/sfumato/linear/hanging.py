@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cached_property, reduce
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
 from sfumato.linear.operator import Array, Operator
+from sfumato.linear.queries import Queries
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -75,12 +75,13 @@ class Hanging(Operator):
         """The corner of every cell along one axis."""
         return self.corners[axis][np.arange(self.shape[axis]) // self.side]
 
-    def mean_square(self, together: Callable[[int, Integers, Integers], Floats]) -> float:
-        """The mean of `Σ_c (q(c) - q(ρ(c)))²` over queries that are products of one query for each axis.
+    largest_coefficient = 1.0
+    keeps_integers = True
 
-        `together(n, u, v)` is the mean of q(u)·q(v) over the queries of an axis of n cells.
-        """
-        sums = []
+    def mean_square(self, queries: Queries, shape: tuple[int, ...]) -> float:
+        """The mean of `Σ_c (q(c) - q(ρ(c)))²` over queries that are products of one query for each axis."""
+        del shape
+        together, sums = queries.together, []
         for axis, n in enumerate(self.shape):
             cell, own = np.arange(n), self._own(axis)
             sums.append([together(n, u, v).sum() for u, v in ((cell, cell), (cell, own), (own, own))])
@@ -91,10 +92,16 @@ class Hanging(Operator):
         """On a line, those of `box_moments`; a grid has no ranges of one axis."""
         if len(self.shape) > 1:
             raise InvalidInput(f"ranges over the shape {self.shape} have {len(self.shape)} axes: use box_moments.")
-        return self.box_moments(low[:, None], high[:, None])
+        return self.box_moments(self.shape, low[:, None], high[:, None])
 
-    def box_moments(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    def cell_kinds(self, shape: tuple[int, ...], pulls: tuple[Floats, ...] | None) -> Integers:
+        """All noises are alike, so that the number of edges of a cell says everything."""
+        del pulls
+        return self.degrees.reshape(shape)
+
+    def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """(Σ c², Σ c⁴) over the coefficients c of boxes in cell coordinates of shape (boxes, axes)."""
+        del shape
         pairs = [self._pairs(axis, low[:, axis], high[:, axis]) for axis in range(len(self.shape))]
 
         def power(k: int) -> Floats:
@@ -107,8 +114,9 @@ class Hanging(Operator):
 
         return power(2), power(4)
 
-    def box_terms(self, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
+    def box_terms(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
         """(coefficients, how often each occurs) of boxes, each of shape (boxes, terms); None where they are many."""
+        del shape
         cell, corner, count = (np.ones((len(low), 1)) for _ in range(3))
         for axis in range(len(self.shape)):
             a, b, often = self._pairs(axis, low[:, axis], high[:, axis])

@@ -17,6 +17,7 @@ from sfumato.linear.hat_variances import HatVariances, Level
 from sfumato.linear.hierarchy import LARGEST_WEIGHT
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
+from sfumato.linear.queries import Queries
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -165,8 +166,14 @@ class Hats(Operator):
         second = self._variances.of_ranges(low, high)
         return second, second**2 / 7
 
+    inverse_fourth_is_exact = False
+
+    def inverse_mean_variance(self, queries: Queries) -> float:
+        """Exact at any length."""
+        return queries.by_prefixes(self)
+
     @property
-    def largest_coefficient(self) -> float:
+    def inverse_largest_coefficient(self) -> float:
         """More than any noise counts in any range: a hat beside the end of a range may overshoot, by less than a
         third.
         """

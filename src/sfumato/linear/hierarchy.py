@@ -206,6 +206,13 @@ class Hierarchy(Operator):
         second = np.maximum(second, 0.0)
         return second, second**2 / 7
 
+    inverse_fourth_is_exact = False
+
+    @property
+    def inverse_largest_coefficient(self) -> float:
+        """Estimators average, and heavier levels measure finer steps."""
+        return 1.0 / min(self.weights)
+
     @property
     def largest_entry(self) -> int:
         """The weight of the dearest level."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,9 @@ import scipy
 from numpy.typing import NDArray
 
 from sfumato.linear.operator import Array, Operator, _apply
+from sfumato.linear.queries import Queries
+
+Floats = NDArray[np.float64]
 
 
 class Incidence(Operator):
@@ -80,6 +83,37 @@ class Incidence(Operator):
             if factor is not None:
                 result[i, kept] = factor.solve(centred[kept])
         return result.reshape(np.shape(x))
+
+    largest_coefficient = 1.0
+    keeps_integers = True
+    is_listed = True
+
+    def box_terms(self, shape: tuple[int, ...], low: Floats, high: Floats) -> None:
+        """Too many edges feel a box, in too many ways."""
+        del shape, low, high
+
+    def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Array, Array]:
+        """Edge by edge."""
+        return self._written_moments(shape, low, high)
+
+    def mean_square(self, queries: Queries, shape: tuple[int, ...]) -> float:
+        """The mean number of edges with exactly one end in a query, from the Gram matrix in closed form."""
+        tail, head = self.tail, self.head
+        inner = head >= 0
+
+        def together(u: NDArray[np.int64], v: NDArray[np.int64]) -> Any:
+            index = zip(np.unravel_index(u, shape), np.unravel_index(v, shape), shape, strict=True)
+            return reduce(np.multiply, [queries.together(n, a, b) for a, b, n in index])
+
+        mean = together(tail, tail).sum()
+        mean += (together(head[inner], head[inner]) - 2 * together(tail[inner], head[inner])).sum()
+        return float(mean)
+
+    def cell_kinds(self, shape: tuple[int, ...], pulls: tuple[Floats, ...] | None) -> NDArray[np.int64]:
+        """All noises are alike, so that the number of edges of a cell says everything."""
+        del pulls
+        ends = np.concatenate([self.tail, self.head[self.head >= 0]])
+        return np.bincount(ends, minlength=self.rows).astype(np.int64).reshape(shape)
 
     def pinv(self, y: Array) -> Array:
         """The smallest flow whose divergence is (nearest to) y."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # it loads scipy.sparse when that is first used, which keeps `import sfumato` quick
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, TooLarge
+from sfumato.linear.estimator import LARGEST_EXPLICIT as LARGEST_EXPLICIT
+from sfumato.linear.estimator import Array as Array
+from sfumato.linear.estimator import Estimator
+from sfumato.linear.estimator import range_weights as range_weights
 from sfumato.linear.pairs import PairTypes
 
-Array = NDArray[Any]
-
-# Above this many entries an operator is not written out, not even sparsely.
-LARGEST_EXPLICIT = 60_000_000
+if TYPE_CHECKING:
+    from sfumato.linear.queries import Queries
 
 # Pairs of columns that are compared at a time.
 PAIRS = 1 << 16
@@ -26,28 +27,20 @@ LARGEST_ENTRY = 1 << 40
 LARGEST_WHOLE = 1 << 61
 
 
-class Operator(ABC):
+class Operator(Estimator):
     """A matrix of `rows` × `cols` that is applied along the last axis of an array.
 
     `forward` and `transpose` of integer operators keep integers integers. `pinv` is the Moore-Penrose inverse and
     `pinv_transpose` its transpose; both are there only where the structure gives them.
     """
 
-    rows: int
-    cols: int
+    # Whether `pair_types` says more than the columns themselves.
+    has_structure = True
 
     @property
-    def key(self) -> tuple[object, ...] | None:
-        """What tells this operator from others, for looking up what was computed for it before; None: nothing short."""
-        return None
-
-    @abstractmethod
-    def forward(self, x: Array) -> Array:
-        """A·x along the last axis."""
-
-    @abstractmethod
-    def transpose(self, y: Array) -> Array:
-        """Aᵀ·y along the last axis."""
+    def factors(self) -> tuple[Operator, ...]:
+        """The operators whose Kronecker product this one is, one for each axis."""
+        return (self,)
 
     def pinv(self, y: Array) -> Array:
         """A⁺·y: the least-squares estimate of x from A·x + noise."""
@@ -62,11 +55,6 @@ class Operator(ABC):
     def inverts(self) -> Operator:
         """The strategy A where this is its least-squares estimator A⁺; the identity where it is no such estimator."""
         return Matrix(scipy.sparse.identity(self.cols, dtype=np.int64))
-
-    @property
-    def inverse_largest_coefficient(self) -> float | None:
-        """No entry of (A⁺)ᵀ·q is larger for any query q with weights from 0 to 1; None: to be found from A⁺ itself."""
-        return None
 
     def sparse(self) -> scipy.sparse.csc_matrix:
         """The matrix written out, for tests and for sensitivities on small domains."""
@@ -133,29 +121,49 @@ class Operator(ABC):
             counts[:, k] = (kind == k).sum(axis=0)
         return PairTypes.of(values, counts)
 
-    def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array] | None:
-        """Aᵀ·r for many ranges r at once, as (coefficients, how often each occurs), each of shape (ranges, terms).
+    # As a strategy whose pseudo-inverse is the estimator: what `PseudoInverse` says of itself.
 
-        Here the operator is an estimator: its rows are cells and its columns are noises. A range runs from cell
-        coordinate `low` to `high`; a cell that is cut counts in proportion. Coefficients of zero may be there. None
-        where a range is felt by too many noises for such a list.
-        """
+    def inverse_range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array] | None:
+        """(A⁺)ᵀ·r for many ranges r, as `range_terms` lists them; None where no structure does."""
         del low, high
         return None
 
-    def range_moments(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
-        """(Σ c², Σ c⁴) over the coefficients c of many ranges: what variance and kurtosis of an answer need."""
-        terms = self.range_terms(low, high)
-        if terms is not None:
-            coefficients, counts = terms
-            return (counts * coefficients**2).sum(axis=-1), (counts * coefficients**4).sum(axis=-1)
-        second, fourth = np.empty(len(low)), np.empty(len(low))
-        step = max(1, (1 << 22) // self.rows)
-        for start in range(0, len(low), step):
-            part = slice(start, start + step)
-            squares = self.transpose(range_weights(self.rows, low[part], high[part])) ** 2
-            second[part], fourth[part] = squares.sum(axis=-1), (squares**2).sum(axis=-1)
-        return second, fourth
+    def inverse_range_moments(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """(Σ c², Σ c⁴, or a guess of it) of (A⁺)ᵀ·r for many ranges r; None where no structure gives them."""
+        del low, high
+        return None
+
+    @property
+    def inverse_fourth_is_exact(self) -> bool:
+        """Whether Σ c⁴ is there exact, and no guess."""
+        return True
+
+    def inverse_mean_variance(self, queries: Queries) -> float | None:
+        """The average of ‖(A⁺)ᵀq‖² over all queries of a kind; None where there is no closed form."""
+        del queries
+        return None
+
+    def inverse_mean_variance_at(self, queries: Queries, n: int, cells: NDArray[np.int64]) -> float | None:
+        """The same where the columns are some cells of an axis of n."""
+        del queries, n, cells
+        return None
+
+    @property
+    def inverse_largest_coefficient(self) -> float | None:
+        """No noise of A⁺ moves any range by more than this many times its own size; None where it is to be computed."""
+        return None
+
+    @property
+    def inverse_keeps_integers(self) -> bool:
+        """Whether A⁺ has whole entries."""
+        return False
+
+    @property
+    def inverse_is_identity(self) -> bool:
+        """Whether every cell is measured by itself, once."""
+        return False
 
 
 def _number(value: Any) -> int | float:
@@ -163,35 +171,10 @@ def _number(value: Any) -> int | float:
     return int(value) if isinstance(value, (int, np.integer)) else float(value)
 
 
-def range_weights(n: int, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
-    """The share of each of n cells that lies in [low, high), one row a range."""
-    cell = np.arange(n)
-    lower = np.asarray(low, dtype=np.float64)[..., None]
-    upper = np.asarray(high, dtype=np.float64)[..., None]
-    weights: NDArray[np.float64] = np.clip(np.minimum(upper, cell + 1) - np.maximum(lower, cell), 0.0, 1.0)
-    return weights
-
-
-def largest_in_ranges(estimator: Operator) -> float:
-    """A bound on the coefficients of any query whose weights lie between 0 and 1: the larger of the sums of a column's
-    positive and of its negative entries.
-    """
-    if estimator.rows * estimator.cols > LARGEST_EXPLICIT:
-        raise TooLarge(
-            f"{type(estimator).__name__} of {estimator.rows} × {estimator.cols} entries is too large to be written out "
-            f"(at most {LARGEST_EXPLICIT:,}): its strategy has to say its inverse_largest_coefficient."
-        )
-    largest, step = 0.0, max(1, (1 << 22) // max(estimator.rows, estimator.cols, 1))
-    for start in range(0, estimator.cols, step):
-        unit = np.eye(min(step, estimator.cols - start), estimator.cols, k=start)
-        columns = np.asarray(estimator.forward(unit), dtype=np.float64)
-        positive, negative = np.maximum(columns, 0.0).sum(axis=-1), np.maximum(-columns, 0.0).sum(axis=-1)
-        largest = max(largest, float(positive.max()), float(negative.max()))
-    return largest
-
-
 class Matrix(Operator):
     """A matrix that the user wrote down, dense or sparse."""
+
+    has_structure = False
 
     def __init__(self, matrix: Any) -> None:
         try:

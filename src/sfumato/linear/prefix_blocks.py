@@ -99,6 +99,13 @@ class PrefixBlocks(Operator):
         cells = q + _spread(before / variance - felt, self.length, self.cols)
         return np.concatenate([self.weight * ends, self.inner.pinv_transpose(cells)], axis=-1)
 
+    inverse_fourth_is_exact = False
+
+    @property
+    def inverse_largest_coefficient(self) -> float:
+        """Estimators average, and heavier levels measure finer steps."""
+        return 1.0 / min(self.weight, *self.inner.weights)
+
     @property
     def largest_entry(self) -> int:
         """The weight of the dearest level."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.linear.boxes import SummedArea, pieces
 from sfumato.linear.operator import Array, Operator
+from sfumato.linear.queries import Queries
+
+Floats = NDArray[np.float64]
 
 
 class Selection(Operator):
@@ -25,3 +31,30 @@ class Selection(Operator):
     def transpose(self, y: Array) -> Array:
         """The values of the chosen cells."""
         return y[..., self._cells]
+
+    largest_coefficient = 1.0
+    keeps_integers = True
+
+    def box_terms(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Array, Array]:
+        """The shares with which chosen cells lie in a box, and how many lie in it with each of them."""
+        table = SummedArea(self.mask.reshape(shape).astype(np.int64))
+        weights, counts = [], []
+        for weight, start, stop in pieces(low, high):
+            weights.append(weight)
+            counts.append(table.sums(start, stop))
+        return np.stack(weights, axis=-1), np.stack(counts, axis=-1).astype(np.float64)
+
+    def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Array, Array]:
+        """From the same list."""
+        weights, counts = self.box_terms(shape, low, high)
+        return (counts * weights**2).sum(axis=-1), (counts * weights**4).sum(axis=-1)
+
+    def mean_square(self, queries: Queries, shape: tuple[int, ...]) -> float:
+        """The mean number of chosen cells in a query."""
+        cover = reduce(np.multiply.outer, [queries.inclusion(n) for n in shape])
+        return float(cover.ravel()[self.mask.ravel()].sum())
+
+    def cell_kinds(self, shape: tuple[int, ...], pulls: tuple[Floats, ...] | None) -> NDArray[np.int64]:
+        """Chosen or not."""
+        del pulls
+        return self.mask.reshape(shape).astype(np.int64)

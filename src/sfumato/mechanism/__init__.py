@@ -6,9 +6,9 @@ about, by which the auditor knows a mechanism. A mechanism states its cost befor
 and `draw`, and what these call, ever see one.
 """
 
+from sfumato.linear.boxes import SummedArea
 from sfumato.mechanism.base import MOST_RECORDS, AdditiveMechanism, LinearMechanism, MeasuredMechanism, Mechanism
 from sfumato.mechanism.bound import singular_value_bound
-from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.cells.given import rows_of
 from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.model import Block, NoiseModel

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.noise import DiscreteLaplace
-from sfumato.policies import Complete, NoMoves, Policy, Stencil
-from sfumato.workload import AxisQueries, MatrixQueries, ProductQueries, Workload
+from sfumato.policies import Policy, Stencil
+from sfumato.workload import AxisQueries, GivenRanges, ProductQueries, Workload
 
 # Eigenvalues of a dense matrix this large take a fraction of a second.
 LARGEST_DENSE = 1024
@@ -37,18 +37,18 @@ def singular_value_bound(policy: Policy, workload: Workload, epsilon: Fraction) 
     """
     shape, unit = policy.domain.shape, DiscreteLaplace(epsilon).variance
     if isinstance(workload, ProductQueries):
-        if isinstance(policy.moves, NoMoves) and policy.absent is not None and policy.absent.all():
+        if not policy.moves.exist and policy.absent is not None and policy.absent.all():
             nuclear = math.prod(_line(n, workload.kind) for n in shape)
             return unit * nuclear**2 / policy.domain.size
         moves = policy.moves
         if isinstance(moves, Stencil) and moves.longest == 1 and len(shape) == 1 and policy.absent is None:
             return unit * _path(shape[0], workload.kind)
-    if policy.domain.size > LARGEST_DENSE:
+    if policy.domain.size > LARGEST_DENSE or isinstance(workload, GivenRanges):
         return None
-    gram = _gram(shape, workload)
     laplacian, edges = _laplacian(policy)
-    if gram is None or edges == 0:
+    if edges == 0:
         return None
+    gram = workload.gram(policy.domain)
     values, vectors = np.linalg.eigh(laplacian)
     half = vectors * np.sqrt(np.maximum(values, 0.0))
     spectrum = np.maximum(np.linalg.eigvalsh(half.T @ gram @ half), 0.0)
@@ -81,22 +81,10 @@ def _path(n: int, kind: AxisQueries) -> float:
     return float(np.sqrt(2 - 2 * np.cos(angles)).sum() ** 2 / ((n - 1) * n))
 
 
-def _gram(shape: tuple[int, ...], workload: Workload) -> NDArray[np.float64] | None:
-    if isinstance(workload, ProductQueries):
-        parts = [workload.kind.together(n, np.arange(n)[:, None], np.arange(n)[None, :]) for n in shape]
-        gram = parts[0]
-        for part in parts[1:]:
-            gram = np.asarray(np.kron(gram, part), dtype=np.float64)
-        return gram
-    if isinstance(workload, MatrixQueries):
-        return np.asarray((workload.matrix.T @ workload.matrix).todense()) / workload.matrix.shape[0]
-    return None
-
-
 def _laplacian(policy: Policy) -> tuple[NDArray[np.float64], int]:
     """(P·Pᵀ, the number of edges)."""
     size = policy.domain.size
-    if isinstance(policy.moves, Complete) and policy.absent is None:
+    if policy.moves.join_all and policy.absent is None:
         return size * np.eye(size) - 1.0, size * (size - 1) // 2
     pairs = policy.edges()
     table = np.zeros((size, size))

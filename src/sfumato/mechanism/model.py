@@ -19,23 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Domain
-from sfumato.errors import InvalidInput
-from sfumato.linear import (
-    Coarse,
-    Difference,
-    Embedded,
-    Hanging,
-    Identity,
-    Incidence,
-    Kronecker,
-    Operator,
-    PseudoInverse,
-    Selection,
-)
-from sfumato.linear.operator import range_weights
-from sfumato.mechanism.boxes import SummedArea, pieces
+from sfumato.linear import Operator
+from sfumato.linear.estimator import Estimator, range_weights
 from sfumato.noise import DiscreteLaplace
-from sfumato.workload import AxisQueries, GivenRanges, MatrixQueries, ProductQueries, Workload
+from sfumato.workload import AxisQueries, Workload
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +38,11 @@ class Block:
 
     estimator: Operator
     noise: DiscreteLaplace
+
+    @property
+    def steepness(self) -> float:
+        """The largest fourth cumulant a unit of variance that any range feels."""
+        return self.estimator.largest_coefficient**2 * self.noise.fourth_cumulant / self.noise.variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +62,7 @@ class NoiseModel:
     def pulls(self) -> tuple[tuple[Floats, ...], ...]:
         """For every block g along every axis: where a missing or surplus total is put."""
         return tuple(
-            tuple(factor.forward(factor.transpose(np.ones(factor.rows))) for factor in _factors(block.estimator))
+            tuple(factor.forward(factor.transpose(np.ones(factor.rows))) for factor in block.estimator.factors)
             for block in self.blocks
         )
 
@@ -78,39 +70,74 @@ class NoiseModel:
         """For every block, the mean over the workload of the squared coefficients: times the noise's variance, the
         error.
         """
-        if isinstance(workload, ProductQueries):
-            kind = workload.kind
-            means = []
-            for t, block in enumerate(self.blocks):
-                estimator = block.estimator
-                if isinstance(estimator, Selection):
-                    cover = reduce(np.multiply.outer, [kind.inclusion(n) for n in self.shape])
-                    means.append(float(cover.ravel()[estimator.mask.ravel()].sum()))
-                elif isinstance(estimator, Incidence):
-                    means.append(self._edges_cut(estimator, workload))
-                elif isinstance(estimator, Hanging):
-                    means.append(estimator.mean_square(kind.together))
-                else:
-                    along = [np.array(_mean_variance(kind, factor)) for factor in _factors(estimator)]
-                    if self.centred:
-                        saved = [kind.mean_square(g) / g.sum() for g in self.pulls[t]]
-                        left = [mean - less for mean, less in zip(along, saved, strict=True)]
-                        means.append(float(product_less(along, saved, left)))
-                    else:
-                        means.append(math.prod(map(float, along)))
-            return means
-        if isinstance(workload, GivenRanges):
-            return [float(second.mean()) for second, _ in self._range_moments(*domain.fractional(workload.ranges))]
-        if isinstance(workload, MatrixQueries):
-            rows = workload.matrix.shape[0]
-            totals = [0.0] * len(self.blocks)
-            step = max(1, (1 << 22) // domain.size)
-            for start in range(0, rows, step):
-                dense = np.asarray(workload.matrix[start : start + step].todense())
-                for i, coefficients in enumerate(self.coefficients(dense)):
-                    totals[i] += float((coefficients**2).sum())
-            return [total / rows for total in totals]
-        raise InvalidInput(f"workload of type {type(workload).__name__} is not known.")
+        return workload.error_terms(self, domain)
+
+    def product_terms(self, kind: AxisQueries) -> list[float]:
+        """For every block, the mean of the squared coefficients over all products of queries of one kind."""
+        if not self.centred:
+            return [block.estimator.mean_square(kind, self.shape) for block in self.blocks]
+        means = []
+        for block, pulls in zip(self.blocks, self.pulls, strict=True):
+            along = [np.array(factor.mean_variance(kind)) for factor in block.estimator.factors]
+            saved = [kind.mean_square(g) / g.sum() for g in pulls]
+            left = [mean - less for mean, less in zip(along, saved, strict=True)]
+            means.append(float(product_less(along, saved, left)))
+        return means
+
+    def range_terms(self, low: Floats, high: Floats) -> list[float]:
+        """The same over boxes in cell coordinates."""
+        return [float(second.mean()) for second, _ in self._range_moments(low, high)]
+
+    def query_terms(self, matrix: Any) -> list[float]:
+        """The same over the rows of a sparse matrix."""
+        rows, size = matrix.shape
+        totals = [0.0] * len(self.blocks)
+        step = max(1, CHUNK // size)
+        for start in range(0, rows, step):
+            dense = np.asarray(matrix[start : start + step].todense())
+            for i, coefficients in enumerate(self.coefficients(dense)):
+                totals[i] += float((coefficients**2).sum())
+        return [total / rows for total in totals]
+
+    @property
+    def largest_coefficient(self) -> float:
+        """No noise of any block moves a range by more than this many times its own size."""
+        return max((block.estimator.largest_coefficient for block in self.blocks), default=0.0)
+
+    @property
+    def steepest(self) -> float:
+        """The largest fourth cumulant a unit of variance: Σ c⁴κ₄ ≤ max c²·κ₄/σ² · Σ c²σ², block by block."""
+        return max((block.steepness for block in self.blocks), default=0.0)
+
+    @property
+    def steepest_tails(self) -> float:
+        """The same of the continuous Laplace noise whose tails the discrete one has."""
+        return max(6 * (block.estimator.largest_coefficient * block.noise.scale) ** 2 for block in self.blocks)
+
+    @property
+    def fourth_is_exact(self) -> bool:
+        """Whether the fourth cumulants of ranges are themselves, and no guess."""
+        return not self.centred and all(block.estimator.fourth_is_exact for block in self.blocks)
+
+    @property
+    def keeps_integers(self) -> bool:
+        """Whether ranges of whole cells are answered in whole numbers."""
+        return not self.centred and all(block.estimator.keeps_integers for block in self.blocks)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether some block was written out when it was built, cell by cell."""
+        return any(block.estimator.is_listed for block in self.blocks)
+
+    @cached_property
+    def cell_kinds(self) -> NDArray[np.int64]:
+        """A number for every cell, in the domain's shape: cells with the same one feel every block alike."""
+        kinds = np.zeros(self.shape, dtype=np.int64)
+        for t, block in enumerate(self.blocks):
+            felt = block.estimator.cell_kinds(self.shape, self.pulls[t] if self.centred else None)
+            kinds = kinds * (int(felt.max()) + 1) + felt
+            kinds = np.unique(kinds, return_inverse=True)[1].reshape(self.shape)  # small numbers again
+        return kinds
 
     def expected_error(self, workload: Workload, domain: Domain) -> float:
         """The mean squared error of an answer, averaged over the workload."""
@@ -151,27 +178,20 @@ class NoiseModel:
 
     def _range_moments(self, low: Floats, high: Floats) -> Iterator[tuple[Floats, Floats]]:
         for t, block in enumerate(self.blocks):
-            estimator = block.estimator
-            if isinstance(estimator, Selection):
-                weights, counts = self._cells_hit(estimator, low, high)
-                yield (counts * weights**2).sum(axis=-1), (counts * weights**4).sum(axis=-1)
-            elif isinstance(estimator, Incidence):
-                yield self._graph_moments(estimator, low, high)
-            elif isinstance(estimator, Hanging):
-                yield estimator.box_moments(low, high)
-            else:
-                moments = [f.range_moments(low[:, i], high[:, i]) for i, f in enumerate(_factors(estimator))]
-                second = reduce(np.multiply, [m[0] for m in moments])
-                fourth = reduce(np.multiply, [m[1] for m in moments])
-                if self.centred:
-                    before = second
-                    along = zip(_factors(estimator), self.pulls[t], moments, low.T, high.T, strict=True)
-                    parts = [_less_total(f, g, m[0], a, b) for f, g, m, a, b in along]
-                    second = product_less(*([part[k] for part in parts] for k in range(3)))
-                    # A guess: the correction spreads over all cells, and hardly bends the shape. Where that matters,
-                    # intervals go by the largest coefficient.
-                    fourth = fourth * np.divide(second, before, out=np.zeros_like(before), where=before > 0) ** 2
-                yield second, fourth
+            if not self.centred:
+                yield block.estimator.box_moments(self.shape, low, high)
+                continue
+            factors = block.estimator.factors
+            moments = [f.range_moments(low[:, i], high[:, i]) for i, f in enumerate(factors)]
+            before = reduce(np.multiply, [m[0] for m in moments])
+            fourth = reduce(np.multiply, [m[1] for m in moments])
+            along = zip(factors, self.pulls[t], moments, low.T, high.T, strict=True)
+            parts = [_less_total(f, g, m[0], a, b) for f, g, m, a, b in along]
+            second = product_less(*([part[k] for part in parts] for k in range(3)))
+            # A guess: the correction spreads over all cells, and hardly bends the shape. Where that matters,
+            # intervals go by the largest coefficient.
+            fourth = fourth * np.divide(second, before, out=np.zeros_like(before), where=before > 0) ** 2
+            yield second, fourth
 
     def _share(self, block: int, low: Floats, high: Floats) -> Floats:
         """q·g / 1·g of every range: how much of a missing total falls into it."""
@@ -183,7 +203,7 @@ class NoiseModel:
         variance = np.zeros(self.shape)
         for t, block in enumerate(self.blocks):
             parts = []
-            for i, factor in enumerate(_factors(block.estimator)):
+            for i, factor in enumerate(block.estimator.factors):
                 cell = np.arange(factor.rows, dtype=np.float64)
                 second = factor.range_moments(cell, cell + 1)[0]
                 if self.centred:
@@ -201,72 +221,20 @@ class NoiseModel:
         """
         groups = []
         for t, block in enumerate(self.blocks):
-            estimator = block.estimator
-            if isinstance(estimator, Selection):
-                weights, counts = self._cells_hit(estimator, low, high)
-            elif isinstance(estimator, Incidence):
+            if self.centred and not block.estimator.is_identity:
                 return None
-            elif isinstance(estimator, Hanging):
-                listed = estimator.box_terms(low, high)
-                if listed is None:
-                    return None
-                weights, counts = listed
-            else:
-                factors = _factors(estimator)
-                if self.centred and not all(_is_identity(factor) for factor in factors):
-                    return None
-                weights, counts = np.ones((len(low), 1)), np.ones((len(low), 1))
-                for i, factor in enumerate(factors):
-                    terms = factor.range_terms(low[:, i], high[:, i])
-                    if terms is None:
-                        return None
-                    coefficient, often = terms[0], np.broadcast_to(terms[1], terms[0].shape)
-                    weights = (weights[:, :, None] * coefficient[:, None, :]).reshape(len(low), -1)
-                    counts = (counts[:, :, None] * often[:, None, :]).reshape(len(low), -1)
-                if self.centred:
-                    counts = np.where(weights == 0, 0.0, counts)  # a cell that is not there lies outside
-                    outside = math.prod(self.shape) - counts.sum(axis=-1, keepdims=True)
-                    share = self._share(t, low, high)[:, None]
-                    weights = np.concatenate([weights, np.zeros((len(low), 1))], axis=-1) - share
-                    counts = np.concatenate([counts, outside], axis=-1)
+            listed = block.estimator.box_terms(self.shape, low, high)
+            if listed is None:
+                return None
+            weights, counts = listed
+            if self.centred:
+                counts = np.where(weights == 0, 0.0, counts)  # a cell that is not there lies outside
+                outside = math.prod(self.shape) - counts.sum(axis=-1, keepdims=True)
+                share = self._share(t, low, high)[:, None]
+                weights = np.concatenate([weights, np.zeros((len(low), 1))], axis=-1) - share
+                counts = np.concatenate([counts, outside], axis=-1)
             groups.append((weights, counts.astype(np.float64), block.noise))
         return groups
-
-    def _cells_hit(self, estimator: Selection, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """The shares with which chosen cells lie in a range, and how many lie in it with each of them."""
-        table = SummedArea(estimator.mask.reshape(self.shape).astype(np.int64))
-        weights, counts = [], []
-        for weight, start, stop in pieces(low, high):
-            weights.append(weight)
-            counts.append(table.sums(start, stop))
-        return np.stack(weights, axis=-1), np.stack(counts, axis=-1).astype(np.float64)
-
-    def _graph_moments(self, estimator: Incidence, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        second, fourth = np.empty(len(low)), np.empty(len(low))
-        size = math.prod(self.shape)
-        step = max(1, (1 << 22) // max(size, estimator.cols))
-        for start in range(0, len(low), step):
-            part = slice(start, start + step)
-            weights = np.ones((len(low[part]), 1))
-            for i, n in enumerate(self.shape):
-                along = range_weights(n, low[part, i], high[part, i])
-                weights = (weights[:, :, None] * along[:, None, :]).reshape(len(weights), -1)
-            squares = estimator.transpose(weights) ** 2
-            second[part], fourth[part] = squares.sum(axis=-1), (squares**2).sum(axis=-1)
-        return second, fourth
-
-    def _edges_cut(self, estimator: Incidence, workload: ProductQueries) -> float:
-        """The mean number of edges with exactly one end in a query, from the Gram matrix in closed form."""
-        tail, head = estimator.tail, estimator.head
-        inner = head >= 0
-
-        def together(u: NDArray[np.int64], v: NDArray[np.int64]) -> Any:
-            index = zip(np.unravel_index(u, self.shape), np.unravel_index(v, self.shape), self.shape, strict=True)
-            return reduce(np.multiply, [workload.kind.together(n, a, b) for a, b, n in index])
-
-        mean = together(tail, tail).sum()
-        mean += (together(head[inner], head[inner]) - 2 * together(tail[inner], head[inner])).sum()
-        return float(mean)
 
 
 def product_less(first: Sequence[Floats], second: Sequence[Floats], differences: Sequence[Floats]) -> Floats:
@@ -281,7 +249,7 @@ def product_less(first: Sequence[Floats], second: Sequence[Floats], differences:
     return np.asarray(sum(terms[1:], terms[0]), dtype=np.float64)
 
 
-def _less_total(factor: Operator, g: Floats, second: Floats, low: Floats, high: Floats) -> tuple[Floats, ...]:
+def _less_total(factor: Estimator, g: Floats, second: Floats, low: Floats, high: Floats) -> tuple[Floats, ...]:
     """Along one axis: (the variance of every range, what a known total takes off it, what is left).
 
     A variance is compared with what the total takes off the very same range. The whole axis is known exactly, and so
@@ -308,24 +276,3 @@ def _share(g: Floats, low: Floats, high: Floats) -> Floats:
 
 def _along(values: Floats, axis: int, axes: int) -> Floats:
     return values.reshape([-1 if i == axis else 1 for i in range(axes)])
-
-
-def _factors(estimator: Operator) -> tuple[Operator, ...]:
-    return estimator.factors if isinstance(estimator, Kronecker) else (estimator,)
-
-
-def _mean_variance(kind: AxisQueries, factor: Operator) -> float:
-    """As `AxisQueries.mean_variance`, and closed also for values and differences of bins or some cells of a line."""
-    if isinstance(factor, Coarse):
-        return kind.mean_of_shapes(factor.rows, *factor.column_shapes())
-    if not isinstance(factor, Embedded):
-        return kind.mean_variance(factor)
-    n, cells = factor.rows, factor.cells
-    if isinstance(factor.inner, Difference):
-        u, v = cells[: factor.cols], cells[len(cells) - factor.cols :]
-        return float((kind.together(n, u, u) + kind.together(n, v, v) - 2 * kind.together(n, u, v)).sum())
-    return float(kind.inclusion(n)[cells].sum()) if _is_identity(factor.inner) else kind.mean_variance(factor)
-
-
-def _is_identity(factor: Operator) -> bool:
-    return isinstance(factor, Identity) or (isinstance(factor, PseudoInverse) and isinstance(factor.strategy, Identity))

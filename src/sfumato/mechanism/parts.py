@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanism.boxes import SummedArea
+from sfumato.linear.boxes import SummedArea
 from sfumato.mechanism.model import NoiseModel
 
 Integers = NDArray[np.int64]

@@ -71,6 +71,8 @@ class _Nodes(Operator):
         self.chosen = [np.flatnonzero(level == units) for level in tree.units]
         self.rows, self.cols = len(tree.buckets), sum(map(len, self.chosen))
 
+    largest_coefficient = 1.0
+
     def forward(self, x: NDArray[np.number]) -> NDArray[np.number]:
         """What the noise does to the totals."""
         flat = np.asarray(x, dtype=np.float64).reshape(-1, self.cols)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.errors import PolicyMismatch
-from sfumato.policies.distance import _search, _to_absent, steps
-from sfumato.policies.moves import Complete, Explicit, NoMoves, Stencil
+from sfumato.policies.distance import _search, to_absent
+from sfumato.policies.moves import Stencil
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy
@@ -27,7 +27,7 @@ def exchange_rate(account: Policy, release: Policy) -> int:
     if account == release:
         return 1
     moves = account.moves
-    universal = isinstance(moves, (Complete, NoMoves)) and (account.absent is None or bool(account.absent.all()))
+    universal = (moves.join_all or not moves.exist) and (account.absent is None or bool(account.absent.all()))
     if account.domain != release.domain and not universal:
         raise PolicyMismatch(
             f"the account's policy ({account.describe()}) lives on the cells of {account.domain!r}, the release on "
@@ -37,7 +37,7 @@ def exchange_rate(account: Policy, release: Policy) -> int:
     if account.absent is not None:
         everywhere = bool(account.absent.all())
         largest = release.eccentricity if everywhere else _masked(account, release)
-    if account.moves_exist or isinstance(moves, Complete):  # replace-one says the same on one cell as on many
+    if account.moves_exist or moves.join_all:  # replace-one says the same on one cell as on many
         largest = max(largest, _moved(account, release))
     if math.isinf(largest):
         raise PolicyMismatch(
@@ -49,25 +49,22 @@ def exchange_rate(account: Policy, release: Policy) -> int:
 
 
 def _masked(account: Policy, release: Policy) -> float:
-    cells = np.flatnonzero(account.absent)  # type: ignore[arg-type]
-    if isinstance(release.moves, Explicit):
-        return float(_search(release, [-1])[0, cells].max())
-    return float(_to_absent(release, cells).max())
+    return float(to_absent(release, np.flatnonzero(account.absent)).max())  # type: ignore[arg-type]
 
 
 def _moved(account: Policy, release: Policy) -> float:
-    if isinstance(account.moves, Complete):
+    if account.moves.join_all:
         return release.diameter
-    if isinstance(release.moves, Complete):
+    if release.moves.join_all:
         return 1
     if isinstance(account.moves, Stencil) and isinstance(release.moves, Stencil):
         offsets = np.unique(np.abs(account.moves.offsets), axis=0)
-        direct = max(steps(release.moves, offset) for offset in _longest(offsets))
+        direct = max(release.moves.steps(offset) for offset in _longest(offsets))
         return min(direct, release.diameter)
-    if isinstance(release.moves, NoMoves):
+    if not release.moves.exist:
         return 2 * release.eccentricity
     pairs = account.moves.edges(account.domain.shape)
-    if isinstance(release.moves, Stencil):
+    if not release.moves.listed:
         return max(release.distance(int(u), int(v)) for u, v in pairs)
     sources, inverse = np.unique(pairs[:, 0], return_inverse=True)
     largest = 0.0

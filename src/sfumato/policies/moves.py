@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import TooLarge
+from sfumato.linear import Operator, PairTypes
+from sfumato.policies import steps
 
 # Edge lists are for small domains, tests and exports; above this many edges nobody wants one.
 LARGEST_EDGE_LIST = 50_000_000
@@ -24,19 +30,87 @@ class _Absent(int):
 ABSENT = _Absent(-1)
 
 
+class Moves(ABC):
+    """The edges between cells. What needs no list of them is said by each form itself; ways through ⊥ are not its own.
+
+    `exist`: whether there is any; `join_all`: whether every two cells are joined; `follow_rule`: whether a path leads
+    from every cell to every other by rule; `listed`: whether the edges are a list, in which ways have to be searched.
+    """
+
+    exist: ClassVar[bool] = True
+    join_all: ClassVar[bool] = False
+    follow_rule: ClassVar[bool] = False
+    listed: ClassVar[bool] = False
+
+    @abstractmethod
+    def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Every edge as a pair of cell numbers."""
+
+    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """How far single moves lead along every axis, one row for every kind of move; none where no rule says."""
+        return np.empty((0, len(shape)), dtype=np.int64)
+
+    def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
+        """How many moves lead from one cell to another one."""
+        del shape, u, v
+        raise NotImplementedError(f"{type(self).__name__} are searched.")
+
+    def across(self, shape: tuple[int, ...]) -> float:
+        """How many moves the longest way between two cells takes, or an upper bound."""
+        del shape
+        raise NotImplementedError(f"{type(self).__name__} are searched.")
+
+    def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
+        """How many moves lead from each of the cells to the nearest one of the mask; with `boundary` the mask is a
+        layer along all faces.
+        """
+        del mask, cells, boundary
+        raise NotImplementedError(f"{type(self).__name__} are searched.")
+
+    def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]] | None:
+        """For every kind of move, the types of pairs of columns that it makes along every axis; None: no rule says."""
+        del factors
+        return None
+
+    def farthest(self, factor: Operator) -> int | None:
+        """The largest L1 distance of two columns of an operator on a line that one move joins; None: no closed form."""
+        del factor
+        return None
+
+
 @dataclass(frozen=True)
-class NoMoves:
+class NoMoves(Moves):
     """No edge joins two cells: records appear and vanish, they do not move."""
+
+    exist = False
 
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """None."""
         del shape
         return np.empty((0, 2), dtype=np.int64)
 
+    def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
+        """No way."""
+        del shape, u, v
+        return math.inf
+
+    def across(self, shape: tuple[int, ...]) -> float:
+        """No way."""
+        del shape
+        return math.inf
+
+    def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
+        """A source is where it is, and no way leads there."""
+        del boundary
+        return np.where(mask.ravel()[cells], 0.0, math.inf)
+
 
 @dataclass(frozen=True)
-class Complete:
+class Complete(Moves):
     """Every two cells are joined."""
+
+    join_all = True
+    follow_rule = True
 
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """All pairs."""
@@ -44,9 +118,32 @@ class Complete:
         _refuse_long(size * (size - 1) // 2)
         return np.stack(np.triu_indices(size, k=1), axis=-1).astype(np.int64)
 
+    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """No move leads farther than from one corner to the opposite one."""
+        return np.array([shape], dtype=np.int64) - 1
+
+    def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
+        """One."""
+        del shape, u, v
+        return 1
+
+    def across(self, shape: tuple[int, ...]) -> float:
+        """One."""
+        del shape
+        return 1
+
+    def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
+        """One, where there is any source."""
+        del boundary
+        return np.where(mask.ravel()[cells], 0.0, 1.0 if mask.any() else math.inf)
+
+    def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]]:
+        """All pairs along every axis."""
+        yield [factor.pair_types(None) for factor in factors]
+
 
 @dataclass(frozen=True, eq=False)
-class Stencil:
+class Stencil(Moves):
     """The same moves from every cell, cut off at the border: never expanded into an edge list unless asked.
 
     `offsets` holds one of each pair (o, -o), the one whose first non-zero entry is positive. Stencils here are
@@ -55,6 +152,7 @@ class Stencil:
     """
 
     offsets: NDArray[np.int64]
+    follow_rule = True
 
     @cached_property
     def reach(self) -> NDArray[np.int64]:
@@ -81,12 +179,50 @@ class Stencil:
             found.append(np.stack([cell[here].ravel(), cell[there].ravel()], axis=-1))
         return np.concatenate(found)
 
+    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """The offsets without their signs."""
+        del shape
+        return np.unique(np.abs(self.offsets), axis=0)
+
+    def steps(self, displacement: NDArray[np.int64]) -> float:
+        """How many moves a displacement takes."""
+        return steps.steps(self, displacement)
+
+    def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
+        """By the displacement."""
+        here, there = (np.array(np.unravel_index(c, shape)) for c in (u, v))
+        return self.steps(there - here)
+
+    def across(self, shape: tuple[int, ...]) -> float:
+        """From one corner to the opposite one."""
+        return steps.across(self, shape)
+
+    def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
+        """By the displacements to the sources; an upper bound where both are very many."""
+        return steps.to_sources(self, mask, cells, boundary=boundary)
+
+    def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]]:
+        """Offset by offset. A stencil holds one with every choice of signs, so each axis is seen in both directions."""
+        seen: dict[tuple[int, int], PairTypes] = {}
+        for offset in np.unique(np.abs(self.offsets), axis=0):
+            types = []
+            for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
+                if (axis, int(o)) not in seen:
+                    seen[axis, int(o)] = _both_ways(factor, int(o)) if len(factors) > 1 else factor.pair_types(int(o))
+                types.append(seen[axis, int(o)])
+            yield types
+
+    def farthest(self, factor: Operator) -> int | None:
+        """A stencil on a line holds the offsets 1, 2, …, r."""
+        return factor.farthest(np.abs(self.offsets).ravel())
+
 
 @dataclass(frozen=True, eq=False)
-class Explicit:
+class Explicit(Moves):
     """Edges that were listed one by one: an array of pairs of cell numbers, the smaller first, each once."""
 
     pairs: NDArray[np.int64]
+    listed = True
 
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The list itself."""
@@ -94,7 +230,9 @@ class Explicit:
         return self.pairs
 
 
-Moves = NoMoves | Complete | Stencil | Explicit
+def _both_ways(factor: Operator, offset: int) -> PairTypes:
+    there = factor.pair_types(offset)
+    return there if offset == 0 else there.joined(factor.pair_types(-offset))
 
 
 def _refuse_long(count: int) -> None:

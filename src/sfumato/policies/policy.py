@@ -17,7 +17,7 @@ from sfumato.errors import InvalidInput
 from sfumato.linear import Operator
 from sfumato.policies import distance as _distance
 from sfumato.policies import sensitivity as _sensitivity
-from sfumato.policies.moves import ABSENT, Complete, Explicit, Moves, NoMoves, Stencil
+from sfumato.policies.moves import ABSENT, Moves
 
 if TYPE_CHECKING:
     from sfumato.policies.spanner import Spanner
@@ -90,12 +90,12 @@ class Policy:
     @property
     def structured(self) -> bool:
         """Whether the moves follow a rule on the grid, rather than a list."""
-        return not isinstance(self.moves, Explicit) and self.connected
+        return not self.moves.listed and self.connected
 
     @property
     def moves_exist(self) -> bool:
         """Whether any edge joins two cells."""
-        return not isinstance(self.moves, NoMoves) and self.domain.size > 1
+        return self.moves.exist and self.domain.size > 1
 
     def edges(self) -> NDArray[np.int64]:
         """Every edge as a pair of cell numbers (C order), ⊥ written as ABSENT = -1. For small domains."""
@@ -108,7 +108,7 @@ class Policy:
     @cached_property
     def components(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """(label of every cell, whether the total of that component is public): what no path can hide."""
-        if isinstance(self.moves, (Complete, Stencil)):
+        if self.moves.follow_rule:
             return np.zeros(self.domain.size, dtype=np.int64), np.array([self.total_is_public])
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import connected_components  # slow to import, and only explicit graphs need it
@@ -125,7 +125,7 @@ class Policy:
     @cached_property
     def connected(self) -> bool:
         """Whether every cell can be reached from every other one."""
-        if isinstance(self.moves, (Complete, Stencil)):
+        if self.moves.follow_rule:
             return True
         return len(np.unique(self.components[0])) == 1
 

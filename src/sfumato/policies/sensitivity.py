@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, TooLarge
-from sfumato.linear import Kronecker, Matrix, Operator, PairTypes
-from sfumato.policies.moves import Complete, Stencil
+from sfumato.linear import Matrix, Operator, PairTypes
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy
@@ -47,20 +46,12 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
     doubles = isinstance(operator, Matrix) and isinstance(norm, float) and math.isfinite(2 * norm)
     if not doubles:  # which do not wrap
         _refuse_overflow(norm)
-    factors = operator.factors if isinstance(operator, Kronecker) else (operator,)
     found: list[Any] = [np.int64(0)]
     if policy.absent is not None and policy.absent.any():
         found.append(operator.column_norms()[policy.absent.ravel()].max())
     if policy.moves_exist:
-        structured = tuple(f.cols for f in factors) == policy.domain.shape
-        if (
-            structured
-            and isinstance(policy.moves, (Stencil, Complete))
-            and not any(isinstance(f, Matrix) for f in factors)
-        ):
-            found.append(_of_product(policy.moves, factors))
-        else:
-            found.append(_of_columns(policy, operator))
+        known = _of_product(policy, operator.factors)
+        found.append(_of_columns(policy, operator) if known is None else known)
     largest = max(found)
     if isinstance(largest, (int, np.integer)):
         return int(largest)
@@ -68,29 +59,16 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
     return float(largest) * (1 + 1e-12 + operator.rows * 2.0**-52)
 
 
-def _of_product(moves: Stencil | Complete, factors: tuple[Operator, ...]) -> Any:
-    if isinstance(moves, Complete):
-        return _largest([factor.pair_types(None) for factor in factors])
-    if len(factors) == 1:  # a stencil on a line holds the offsets 1, 2, …, r
-        known = factors[0].farthest(np.abs(moves.offsets).ravel())
+def _of_product(policy: Policy, factors: tuple[Operator, ...]) -> Any:
+    """From the types of pairs along every axis; None where the moves follow no rule, or a factor no structure."""
+    if tuple(f.cols for f in factors) != policy.domain.shape or not all(f.has_structure for f in factors):
+        return None
+    if len(factors) == 1:
+        known = policy.moves.farthest(factors[0])
         if known is not None:
             return np.int64(known)
-    seen: dict[tuple[int, int], PairTypes] = {}
-    largest: Any = np.int64(0)
-    for offset in np.unique(np.abs(moves.offsets), axis=0):
-        types = []
-        for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
-            if (axis, int(o)) not in seen:
-                seen[axis, int(o)] = _both_ways(factor, int(o)) if len(factors) > 1 else factor.pair_types(int(o))
-            types.append(seen[axis, int(o)])
-        largest = max(largest, _largest(types))
-    return largest
-
-
-def _both_ways(factor: Operator, offset: int) -> PairTypes:
-    """A stencil holds an offset with every choice of signs, so each axis is seen in both directions."""
-    there = factor.pair_types(offset)
-    return there if offset == 0 else there.joined(factor.pair_types(-offset))
+    kinds = policy.moves.pair_types(factors)
+    return None if kinds is None else max(map(_largest, kinds), default=np.int64(0))
 
 
 def _largest(types: list[PairTypes]) -> Any:
@@ -122,9 +100,9 @@ def _refuse_overflow(norm: float) -> None:
 
 def _of_columns(policy: Policy, operator: Operator) -> Any:
     """Column by column, for matrices and for graphs without structure."""
-    if isinstance(policy.moves, Complete):
+    if policy.moves.join_all:
         return _of_all_pairs(operator)
-    alone = operator.factors[0] if isinstance(operator, Kronecker) and len(operator.factors) == 1 else operator
+    alone = operator.factors[0] if len(operator.factors) == 1 else operator
     tail, head = policy.moves.edges(policy.domain.shape).T
     return alone.column_distances(tail, head).max(initial=0)
 

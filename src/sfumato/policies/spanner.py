@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import positive_int
-from sfumato.policies.moves import ABSENT, Complete, Stencil
+from sfumato.policies.moves import ABSENT, Stencil
 from sfumato.policies.tree import Integers, low_stretch_tree
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def span(policy: Policy, *, side: int | None = None) -> Spanner:
             f"side={side!r} is for policies on a line or grid whose moves follow a stencil, without sources; this one "
             f"hides that {policy.describe()}. Nothing was computed. Leave side out."
         )
-    return _star(policy) if isinstance(policy.moves, Complete) and not grounded else _tree(policy, grounded)
+    return _star(policy) if policy.moves.join_all and not grounded else _tree(policy, grounded)
 
 
 def _star(policy: Policy) -> Spanner:

@@ -10,29 +10,13 @@ its own query alone, never on what else was asked.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
-from sfumato.linear import (
-    Difference,
-    Embedded,
-    Hanging,
-    Hats,
-    Hierarchy,
-    Identity,
-    Incidence,
-    Kronecker,
-    Operator,
-    Prefix,
-    PrefixBlocks,
-    PseudoInverse,
-    Selection,
-)
-from sfumato.linear.operator import largest_in_ranges, range_weights
-from sfumato.mechanism import Block, NoiseModel
+from sfumato.linear.estimator import box_weights
+from sfumato.mechanism import NoiseModel
 from sfumato.release.laws import SMOOTH, cautious, lattice_quantiles, smooth_quantile
 
 Floats = NDArray[np.float64]
@@ -77,43 +61,10 @@ def cell_margins(model: NoiseModel, confidence: float) -> tuple[Floats, Floats]:
 
     Along an axis most cells feel the noise alike. One cell stands for all that share their place in every block.
     """
-    cells = np.arange(int(np.prod(model.shape)))
-    kind = np.zeros(model.shape, dtype=np.int64)
-    for t, block in enumerate(model.blocks):
-        if isinstance(block.estimator, (Incidence, Hanging, Selection)):
-            felt = _noises(block.estimator).reshape(model.shape)  # all alike, so that their number says everything
-            kind = kind * (int(felt.max()) + 1) + felt
-        elif len(_factors(block.estimator)) < len(model.shape):
-            kind = cells.reshape(model.shape)  # one estimator over all axes: every cell is a case of its own
-        else:
-            for axis, factor in enumerate(_factors(block.estimator)):
-                alike, count = _alike(factor, model.pulls[t][axis] if model.centred else None)
-                kind = kind * count + np.expand_dims(alike, [i for i in range(kind.ndim) if i != axis])
-        kind = np.unique(kind, return_inverse=True)[1].reshape(model.shape)  # small numbers again
-    _, first, which = np.unique(kind, return_index=True, return_inverse=True)
-    low = np.stack(np.unravel_index(cells[first], model.shape), axis=-1).astype(np.float64)
+    _, first, which = np.unique(model.cell_kinds, return_index=True, return_inverse=True)
+    low = np.stack(np.unravel_index(first, model.shape), axis=-1).astype(np.float64)
     deviation, margin = range_margins(model, low, low + 1, confidence)
     return deviation[which].reshape(model.shape), margin[which].reshape(model.shape)
-
-
-def _noises(estimator: Incidence | Hanging | Selection) -> NDArray[np.int64]:
-    """How many noises each cell feels from its edges, or from being chosen."""
-    if isinstance(estimator, Selection):
-        return estimator.mask.astype(np.int64)
-    if isinstance(estimator, Hanging):
-        return estimator.degrees
-    ends = np.concatenate([estimator.tail, estimator.head[estimator.head >= 0]])
-    return np.bincount(ends, minlength=estimator.rows).astype(np.int64)
-
-
-def _alike(factor: Operator, pull: Floats | None) -> tuple[NDArray[np.int64], int]:
-    """(the kind of each cell along one axis, how many kinds there are), told by the moments of what it feels."""
-    cell = np.arange(factor.rows, dtype=np.float64)
-    signs = [*factor.range_moments(cell, cell + 1), np.zeros_like(cell) if pull is None else pull]
-    # Beside the largest: weights may be so great that all moments are tiny.
-    signs = [sign / max(float(np.abs(sign).max()), 1e-300) for sign in signs]
-    kinds, alike = np.unique(np.round(np.stack(signs, axis=-1), 12), axis=0, return_inverse=True)
-    return alike.ravel(), len(kinds)
 
 
 def query_margins(model: NoiseModel | None, q: Floats, confidence: float | None) -> tuple[Floats, Floats]:
@@ -137,19 +88,19 @@ def query_margins(model: NoiseModel | None, q: Floats, confidence: float | None)
 
 def _some_ranges(model: NoiseModel, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
     variance, fourth = model.range_cumulants(low, high)
-    deviation, largest = np.sqrt(variance), _largest(model)
+    deviation, largest = np.sqrt(variance), model.largest_coefficient
     groups = model.range_groups(low, high) if model.centred else None
     if groups is not None:
         fourth = sum((law.fourth_cumulant * (n * c**4).sum(axis=-1) for c, n, law in groups), 0.0 * variance)
-    if groups is not None or (all(map(_knows_its_fourth, _all_factors(model))) and not model.centred):
+    if groups is not None or model.fourth_is_exact:
         quantile = smooth_quantile(variance, fourth, cautious(confidence))
     else:
         # These do not know their fourth cumulants, but their largest coefficient bounds them.
-        bound = np.minimum(_steepest(model) * variance, 3.0 * variance**2)
+        bound = np.minimum(model.steepest * variance, 3.0 * variance**2)
         quantile = smooth_quantile(variance, bound, cautious(confidence), at_most=True)
     smooth = deviation * quantile
     whole = (low == np.floor(low)).all(axis=-1) & (high == np.floor(high)).all(axis=-1)
-    whole &= not model.centred and all(map(_keeps_integers, _all_factors(model)))
+    whole &= model.keeps_integers
     # Half a step of the largest coefficient, the continuity correction, is enough for any lattice. Whole numbers have
     # steps of one.
     margin = np.where(deviation > 0, smooth + 0.5 * largest, 0.0)
@@ -165,78 +116,20 @@ def _rough_ranges(model: NoiseModel, low: Floats, high: Floats, smooth: Floats, 
     groups = model.range_groups(low, high)
     if groups is not None:
         return lattice_quantiles(groups, smooth, confidence)
-    listed = any(isinstance(block.estimator, Incidence) for block in model.blocks)  # has been written out already
     size = int(np.prod(model.shape))
-    if size > FEW_CELLS and not listed:
+    if size > FEW_CELLS and not model.is_listed:
         variance, _ = model.range_cumulants(low, high, continuous=True)
-        steepest = max(6 * (_largest_of(block) * block.noise.scale) ** 2 for block in model.blocks)
-        bound = np.minimum(steepest * variance, 3.0 * variance**2)
+        bound = np.minimum(model.steepest_tails * variance, 3.0 * variance**2)
         outer = np.sqrt(variance) * smooth_quantile(variance, bound, cautious(confidence), at_most=True)
-        return np.asarray(outer + 0.5 * _largest(model))
+        return np.asarray(outer + 0.5 * model.largest_coefficient)
     margin = np.empty(len(low))
     for part in _chunks(len(low), max(1, (1 << 21) // size)):
-        weights = [range_weights(n, low[part, i], high[part, i]) for i, n in enumerate(model.shape)]
-        q = reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), weights)
+        q = box_weights(model.shape, low[part], high[part])
         groups = [
             (c, np.ones((1, 1)), block.noise) for c, block in zip(model.coefficients(q), model.blocks, strict=True)
         ]
         margin[part] = lattice_quantiles(groups, smooth[part], confidence)
     return margin
-
-
-def _knows_its_fourth(factor: Operator) -> bool:
-    factor = _inner(factor)
-    return not (isinstance(factor, PseudoInverse) and isinstance(factor.strategy, (Hats, Hierarchy, PrefixBlocks)))
-
-
-def _largest_of(block: Block) -> float:
-    """No noise of a block moves a range by more: estimators average, and heavier strategies measure finer steps."""
-    largest = 1.0
-    for factor in map(_inner, _factors(block.estimator)):
-        strategy = factor.strategy if isinstance(factor, PseudoInverse) else None
-        if isinstance(strategy, Hierarchy):
-            largest /= min(strategy.weights)
-        elif isinstance(strategy, Hats):
-            largest *= strategy.largest_coefficient
-        elif isinstance(strategy, PrefixBlocks):
-            largest /= min(strategy.weight, *strategy.inner.weights)
-        elif strategy is not None:
-            known = strategy.inverse_largest_coefficient
-            largest *= largest_in_ranges(factor) if known is None else known
-    return largest
-
-
-def _largest(model: NoiseModel) -> float:
-    return max((_largest_of(block) for block in model.blocks), default=0.0)
-
-
-def _steepest(model: NoiseModel) -> float:
-    """The largest fourth cumulant a unit of variance: Σ c⁴κ₄ ≤ max c²·κ₄/σ² · Σ c²σ², block by block."""
-    return max(
-        (_largest_of(block) ** 2 * block.noise.fourth_cumulant / block.noise.variance for block in model.blocks),
-        default=0.0,
-    )
-
-
-def _inner(factor: Operator) -> Operator:
-    """What an embedded operator does, wherever it is."""
-    return factor.inner if isinstance(factor, Embedded) else factor
-
-
-def _keeps_integers(factor: Operator) -> bool:
-    factor = _inner(factor)
-    if isinstance(factor, PseudoInverse):
-        return isinstance(factor.strategy, (Identity, Prefix))
-    return isinstance(factor, (Selection, Incidence, Hanging, Difference, Identity))
-
-
-def _factors(estimator: Operator) -> tuple[Operator, ...]:
-    return estimator.factors if isinstance(estimator, Kronecker) else (estimator,)
-
-
-def _all_factors(model: NoiseModel) -> Iterator[Operator]:
-    for block in model.blocks:
-        yield from _factors(block.estimator)
 
 
 def _chunks(count: int, step: int) -> Iterator[slice]:

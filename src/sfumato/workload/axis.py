@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.linear import Difference, Hats, Identity, Operator, Prefix, PseudoInverse
+from sfumato.linear import Operator
+from sfumato.linear.estimator import Estimator
+from sfumato.linear.queries import PrefixVariances
 
 # Up to this length an average over all queries is exact; beyond it, it is taken over this many of them, spread evenly
 # by a fixed rule, each with its exact variance: good to a few tenths of a per cent.
@@ -60,40 +62,43 @@ class AxisQueries(Enum):
     def mean_variance(self, estimator: Operator) -> float:
         """The average over all queries q of ‖Mᵀq‖²: the variance of an answer for noise of variance one.
 
-        Closed where the estimator M is the identity or a difference, exact for hats and up to EXACT_LENGTH cells, and
-        beyond that an average over SAMPLED_QUERIES of them.
+        The estimator M says it: closed for the identity, differences and sums of cells or bins, exact for hats and up
+        to EXACT_LENGTH cells, and beyond that an average over SAMPLED_QUERIES of them.
         """
-        n = estimator.rows
-        inner = estimator.strategy if isinstance(estimator, PseudoInverse) else estimator
-        if isinstance(inner, Identity):
-            return float(self.inclusion(n).sum())
-        if isinstance(inner, Difference):
-            return self._cut(n, inner.stride)
-        if isinstance(inner, Prefix):
-            outermost = np.array([0 if inner.reverse else n - 1])
-            return self._cut(n, 1) + float(self.together(n, outermost, outermost)[0])
-        key = inner.key
-        if key is None or (self.value, key) not in _MEANS:
-            mean = self._measured(estimator)
-            if key is None:
-                return mean
-            _MEANS[self.value, key] = mean
-        return _MEANS[self.value, key]
+        return estimator.mean_variance(self)
 
-    def mean_of_shapes(
+    def gram(self, n: int) -> NDArray[np.float64]:
+        """WᵀW over the number of queries: the share of queries that contain both of any two cells."""
+        return self.together(n, np.arange(n)[:, None], np.arange(n)[None, :])
+
+    def cut(self, n: int, u: NDArray[np.int64], v: NDArray[np.int64]) -> float:
+        """How many of the pairs (u, v) have exactly one cell in a query, on average."""
+        return float((self.together(n, u, u) + self.together(n, v, v) - 2 * self.together(n, u, v)).sum())
+
+    def of_shapes(
         self, n: int, squares: NDArray[np.float64], sums: NDArray[np.float64], sums2: NDArray[np.float64]
     ) -> float:
-        """The same from (Σ c², Σ S, Σ S²) of every column c of M, S being the running sums of c."""
+        """The mean variance from (Σ c², Σ S, Σ S²) of every column c of M, S being the running sums of c."""
         if self is AxisQueries.CELLS:
             return float(squares.sum()) / n
         if self is AxisQueries.PREFIXES:
             return float(sums2.sum()) / n
         return float(((n + 1) * sums2 - sums**2).sum()) / self.count(n)
 
-    def _measured(self, estimator: Operator) -> float:
+    def measured(self, estimator: Estimator) -> float:
+        """The mean variance without a closed form: exact up to EXACT_LENGTH cells, then over SAMPLED_QUERIES queries.
+
+        What has a key is measured once.
+        """
+        key = estimator.key
+        if key is None:
+            return self._measured(estimator)
+        if (self.value, key) not in _MEANS:
+            _MEANS[self.value, key] = self._measured(estimator)
+        return _MEANS[self.value, key]
+
+    def _measured(self, estimator: Estimator) -> float:
         n = estimator.rows
-        if isinstance(estimator, PseudoInverse) and isinstance(estimator.strategy, Hats):
-            return self._by_prefixes(estimator.strategy)
         if n > EXACT_LENGTH:
             return float(estimator.range_moments(*self.sample(n))[0].mean())
         step = max(1, (1 << 20) // n)
@@ -103,7 +108,7 @@ class AxisQueries(Enum):
             total += float(self.mean_square(estimator.forward(unit)).sum())
         return total
 
-    def _by_prefixes(self, strategy: Hats) -> float:
+    def by_prefixes(self, strategy: PrefixVariances) -> float:
         """Exact at any length, from the variances V of the n estimated prefix sums S and that of Σ S, which counts cell
         i n - i times: over the n + 1 prefixes, one of them empty, `Σ_{a<b} Var(S_b - S_a) = (n + 1)·Σ V - Var(Σ S)`.
         """
@@ -115,12 +120,6 @@ class AxisQueries(Enum):
         n = strategy.cols
         summed = float((strategy.pinv_transpose(np.arange(n, 0, -1.0)) ** 2).sum())
         return ((n + 1) * float(variances.sum()) - summed) / self.count(n)
-
-    def _cut(self, n: int, stride: int) -> float:
-        """How many edges of one length have exactly one end in a query, on average."""
-        u = np.arange(max(n - stride, 0))
-        v = u + stride
-        return float((self.together(n, u, u) + self.together(n, v, v) - 2 * self.together(n, u, v)).sum())
 
     def sample(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Queries spread evenly by a rule that knows nothing but n, as ranges in cell coordinates."""

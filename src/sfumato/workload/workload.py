@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy
@@ -12,7 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
+from sfumato.linear.estimator import box_weights
 from sfumato.workload.axis import AxisQueries
+
+Floats = NDArray[np.float64]
+
+
+class Coefficients(Protocol):
+    """Noise in parts, each with its scale, that knows how strongly queries feel it. A workload asks in its own way."""
+
+    def product_terms(self, kind: AxisQueries) -> list[float]:
+        """For every part, the mean of the squared coefficients over all products of queries of one kind."""
+
+    def range_terms(self, low: Floats, high: Floats) -> list[float]:
+        """The same over boxes in cell coordinates."""
+
+    def query_terms(self, matrix: Any) -> list[float]:
+        """The same over the rows of a sparse matrix."""
 
 
 class Workload(ABC):
@@ -25,6 +41,14 @@ class Workload(ABC):
     @abstractmethod
     def count(self, domain: Domain) -> int:
         """The number of queries."""
+
+    @abstractmethod
+    def gram(self, domain: Domain) -> Floats:
+        """WᵀW over the number of queries, dense: all that a squared error knows of a workload. For small domains."""
+
+    @abstractmethod
+    def error_terms(self, noise: Coefficients, domain: Domain) -> list[float]:
+        """The mean over the queries of the squared coefficients of each part of the noise."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -58,6 +82,18 @@ class ProductQueries(Workload):
             total *= self.kind.count(n)
         return total
 
+    def gram(self, domain: Domain) -> Floats:
+        """The Kronecker product of those along the axes, in closed form."""
+        gram: Floats = np.ones((1, 1))
+        for n in domain.shape:
+            gram = np.asarray(np.kron(gram, self.kind.gram(n)), dtype=np.float64)
+        return gram
+
+    def error_terms(self, noise: Coefficients, domain: Domain) -> list[float]:
+        """In closed forms, by kind."""
+        del domain
+        return noise.product_terms(self.kind)
+
     def describe(self) -> str:
         """The queries in words."""
         return {"cells": "single cells", "ranges": "all ranges", "prefixes": "all prefixes"}[self.kind.value]
@@ -81,6 +117,15 @@ class GivenRanges(Workload):
         """The length of the list."""
         del domain
         return len(self.ranges)
+
+    def gram(self, domain: Domain) -> Floats:
+        """From the share of every cell in every range."""
+        weights = box_weights(domain.shape, *domain.fractional(self.ranges))
+        return np.asarray(weights.T @ weights / len(weights), dtype=np.float64)
+
+    def error_terms(self, noise: Coefficients, domain: Domain) -> list[float]:
+        """Range by range."""
+        return noise.range_terms(*domain.fractional(self.ranges))
 
     def describe(self) -> str:
         """The queries in words."""
@@ -108,6 +153,16 @@ class MatrixQueries(Workload):
         """The number of rows."""
         del domain
         return int(self.matrix.shape[0])
+
+    def gram(self, domain: Domain) -> Floats:
+        """The matrix's own."""
+        del domain
+        return np.asarray((self.matrix.T @ self.matrix).todense()) / self.matrix.shape[0]
+
+    def error_terms(self, noise: Coefficients, domain: Domain) -> list[float]:
+        """Row by row."""
+        del domain
+        return noise.query_terms(self.matrix)
 
     def describe(self) -> str:
         """The queries in words."""

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from sfumato.mechanism.cells.cuts import Bools, crossings
 from sfumato.policies import Policy
-from sfumato.policies.moves import Explicit
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +57,7 @@ class Candidates:
 def candidates(policy: Policy, most: int = MOST_BOXES) -> Candidates:
     """The pool for a policy: sets that cut some edge, each once; about `most` boxes at the most."""
     shape, edges = policy.domain.shape, policy.edges()
-    explicit = isinstance(policy.moves, Explicit)
+    explicit = policy.moves.listed
     spans = _spans(shape, min(most, MOST_BOXES_OF_A_GRAPH) if explicit else most)
     members = _boxes(shape, spans)
     if explicit:
@@ -77,7 +76,7 @@ def starts(policy: Policy) -> dict[str, Bools]:
     """Where a search may begin: sums that cut few edges, every cell, nested halves, nothing."""
     shape, size = policy.domain.shape, policy.domain.size
     found = {}
-    if isinstance(policy.moves, Explicit):
+    if policy.moves.listed:
         found["subtrees"] = subtrees(policy)
     elif len(shape) == 1:
         below = np.tri(size, dtype=bool)

@@ -36,7 +36,6 @@ LARGEST_ENTRIES = 1 << 20
 class GivenMatrix(SetMatrix):
     """A user's strategy, with its least squares."""
 
-    inverse_largest_coefficient: float | None = None  # whatever its entries are: found from its inverse
     undetermined = (
         "strategy leaves some cell undetermined (or so nearly that rounding would decide): its rows have no full rank. "
         "Add rows, for instance every single cell. Nothing was drawn or recorded."

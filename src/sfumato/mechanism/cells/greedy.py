@@ -34,7 +34,6 @@ from sfumato.mechanism.cells.sets import (
     precision,
     refuse_large,
     set_mechanism,
-    workload_gram,
 )
 from sfumato.mechanism.cells.strategies import no_options
 from sfumato.mechanism.entry import Entry
@@ -117,7 +116,7 @@ def greedy_strategy(
             f"mechanism='greedy' takes policies of at most {LARGEST_EDGES:,} edges, and this one has {count:,}. Use "
             "fewer cells, or mechanism='hierarchy' or 'edges'. Nothing was drawn or recorded."
         )
-    search = _Search(policy, workload_gram(policy.domain, workload), candidates(policy, most))
+    search = _Search(policy, workload.gram(policy.domain), candidates(policy, most))
     named = _chosen_starts(policy, start)
     best = search.best(*named[0], raises, math.inf)
     for name, members in named[1:]:

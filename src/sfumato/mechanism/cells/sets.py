@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.linear import Matrix, PseudoInverse
-from sfumato.linear.operator import Array, range_weights
+from sfumato.linear.estimator import Array, box_weights
 from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Policy
-from sfumato.workload import GivenRanges, MatrixQueries, ProductQueries, Workload
+from sfumato.workload import Workload
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -41,7 +41,6 @@ SMALLEST_PIVOT = 1e-9
 class SetMatrix(Matrix):
     """A matrix that determines every cell, with its least squares by one Cholesky factor over the cells."""
 
-    inverse_largest_coefficient: float | None = 1.0
     undetermined = (
         "sets leave some cell undetermined: no combination of them gives its count. "
         "Add sets, for instance every single cell. Nothing was drawn or recorded."
@@ -76,7 +75,7 @@ class FlatModel(NoiseModel):
     def error_terms(self, workload: Workload, domain: Domain) -> list[float]:
         """From the Gram matrix of the workload: the mean of qᵀ·Σ·q is trace(G·Σ)."""
         (felt,) = self.coefficients(np.eye(domain.size))
-        return [float(np.einsum("ij,ij->", felt, workload_gram(domain, workload) @ felt))]
+        return [float(np.einsum("ij,ij->", felt, workload.gram(domain) @ felt))]
 
     def _range_moments(self, low: Floats, high: Floats) -> Iterator[tuple[Floats, Floats]]:
         second, fourth = np.empty(len(low)), np.empty(len(low))
@@ -162,31 +161,6 @@ def factorised(gram: Floats) -> Floats | None:
         if (factor.diagonal() ** 2 > SMALLEST_PIVOT * gram.diagonal().max()).all()
         else None
     )
-
-
-def workload_gram(domain: Domain, workload: Workload) -> Floats:
-    """WᵀW over the number of queries: all that a squared error knows of a workload."""
-    if isinstance(workload, ProductQueries):
-        gram: Floats = np.ones((1, 1))
-        for n in domain.shape:
-            along = workload.kind.together(n, np.arange(n)[:, None], np.arange(n)[None, :])
-            gram = np.asarray(np.kron(gram, along), dtype=np.float64)
-        return gram
-    if isinstance(workload, GivenRanges):
-        weights = box_weights(domain.shape, *domain.fractional(workload.ranges))
-        return weights.T @ weights / len(weights)
-    if isinstance(workload, MatrixQueries):
-        return np.asarray((workload.matrix.T @ workload.matrix).todense()) / workload.matrix.shape[0]
-    raise InvalidInput(f"workload of type {type(workload).__name__} is not known.")
-
-
-def box_weights(shape: tuple[int, ...], low: Floats, high: Floats) -> Floats:
-    """The share of every cell in boxes of cell coordinates, one row a box."""
-    weights = np.ones((len(low), 1))
-    for axis, n in enumerate(shape):
-        along = range_weights(n, low[:, axis], high[:, axis])
-        weights = (weights[:, :, None] * along[:, None, :]).reshape(len(low), -1)
-    return weights
 
 
 def encoded(members: Bools, shape: tuple[int, ...]) -> dict[str, Any]:

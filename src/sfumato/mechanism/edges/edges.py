@@ -30,7 +30,6 @@ from sfumato.linear import Difference, Haar, Hierarchy, Identity, Kronecker, Ope
 from sfumato.mechanism.base import Floats, Integers, LinearMechanism, settle
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
-from sfumato.policies import Complete, Stencil
 
 Invertible = Identity | Haar | Hierarchy
 
@@ -52,10 +51,7 @@ class EdgeMechanism(LinearMechanism):
 
     @cached_property
     def _longest(self) -> int:
-        moves = self.policy.moves
-        if isinstance(moves, Stencil):
-            return moves.longest
-        return sum(n - 1 for n in self.policy.domain.shape) if isinstance(moves, Complete) else 0
+        return int(self.policy.moves.sizes(self.policy.domain.shape).sum(axis=1).max(initial=0))
 
     def _others(self, axis: int) -> list[tuple[int, Invertible]]:
         """The strategies along the other axes, for the edges of one."""
@@ -95,12 +91,8 @@ class EdgeMechanism(LinearMechanism):
         if self.policy.absent is not None:
             worst.append(blocks.pop().noise.rate)
         cost = {axis: self._weight(axis) * block.noise.rate for axis, block in zip(self._axes, blocks, strict=True)}
-        moves = self.policy.moves
-        if isinstance(moves, Stencil):
-            sizes = np.unique(np.abs(moves.offsets), axis=0)
-            worst += [sum((int(size[a]) * cost[a] for a in self._axes), Fraction(0)) for size in sizes]
-        elif isinstance(moves, Complete):
-            worst.append(sum(((self.policy.domain.shape[a] - 1) * cost[a] for a in self._axes), Fraction(0)))
+        sizes = self.policy.moves.sizes(self.policy.domain.shape)
+        worst += [sum((int(size[a]) * cost[a] for a in self._axes), Fraction(0)) for size in sizes]
         return max(worst)
 
     @cached_property

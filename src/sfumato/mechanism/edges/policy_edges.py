@@ -49,7 +49,7 @@ class PolicyEdgeMechanism(LinearMechanism):
     def model(self) -> NoiseModel:
         """One block for every length of edge."""
         n, moves = self.policy.domain.size, self.policy.moves
-        reach = int(moves.reach[0]) if isinstance(moves, Stencil) else 0
+        reach = int(moves.sizes((n,)).max(initial=0))
         noise = DiscreteLaplace(self.epsilon)
         return NoiseModel((n,), tuple(Block(Difference(n, stride), noise) for stride in range(1, reach + 1)))
 

@@ -105,8 +105,9 @@ class CubeMechanism(LinearMechanism):
         shape, corners = self.policy.domain.shape, self._hanging.corners
         blocks = [Block(self._hanging, DiscreteLaplace(self.rates[0]))] if self.rates[0] else []
         for block in self._red.model.blocks if self._red else ():
-            factors = block.estimator.factors if isinstance(block.estimator, Kronecker) else (block.estimator,)
-            placed = [Embedded(f, cells, n) for f, cells, n in zip(factors, corners, shape, strict=True)]
+            placed = [
+                Embedded(f, cells, n) for f, cells, n in zip(block.estimator.factors, corners, shape, strict=True)
+            ]
             blocks.append(Block(Kronecker(placed), block.noise))
         return NoiseModel(shape, tuple(blocks))
 

@@ -29,7 +29,7 @@ from sfumato.mechanism.base import AdditiveMechanism, Floats, Integers, Mechanis
 from sfumato.mechanism.cells.strategies import no_options
 from sfumato.mechanism.entry import Entry
 from sfumato.noise import DiscreteLaplace
-from sfumato.policies import Explicit, Policy, Spanner, Transformed, transform
+from sfumato.policies import Policy, Spanner, Transformed, transform
 
 PROJECTION_STEPS = 600
 
@@ -46,7 +46,7 @@ class EdgeValues:
             raise InvalidInput(
                 f"mechanism={self.asked_by!r}: a single cell has nothing to hide; use mechanism='edges'."
             )
-        listed = not self.policy.total_is_public or isinstance(self.policy.moves, Explicit)
+        listed = not self.policy.total_is_public or self.policy.moves.listed
         # On a line, and where edges are listed or lead to ⊥, every spanner is a tree.
         if not listed and self.policy.domain.ndim > 1 and not self.spanner.is_tree:
             raise InvalidInput(

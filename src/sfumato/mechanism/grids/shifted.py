@@ -34,8 +34,8 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
 from sfumato.linear import Bins, Coarse, Difference, Identity, Kronecker, Operator, Stack
+from sfumato.linear.boxes import SummedArea
 from sfumato.mechanism.base import Floats, Integers, LinearMechanism, Mechanism, require_integers, settle
-from sfumato.mechanism.boxes import SummedArea
 from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.grids.family import Family
 from sfumato.mechanism.model import Block, NoiseModel
