@@ -245,3 +245,32 @@ def test_a_bad_address_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for ending in ("parquet", "csv"):
         with pytest.raises(InvalidInput, match=r"Check that the file or address is there"):
             count(f"nosuch://nowhere.invalid/records.{ending}", LINE)
+
+
+# --- names of folders ---
+
+
+@pytest.mark.parametrize("engine", [None, "numpy", "native"])
+@pytest.mark.parametrize("name", ["x", "X"])
+def test_a_folder_does_not_replace_what_a_record_says(name: str, engine: Any, tmp_path: Path) -> None:
+    write(tmp_path / f"{name}=9" / "a.parquet", x=[0.5, 1.5])
+    assert count(tmp_path, LINE, engine=engine).values.tolist() == at(0, 1)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("folder", ["who", "WHO", "wh%6F", "k0", "k1"])
+def test_one_person_in_many_folders_keeps_one_record(folder: str, kind: str, tmp_path: Path) -> None:
+    for i in range(20):
+        home = tmp_path / f"{folder}={i}"
+        if kind == "csv":
+            text(home / "a.csv", f"x,who\n{i % 10}.5,bob\n")
+        else:
+            write(home / "a.parquet", x=[i % 10 + 0.5], who=["bob"])
+    for data in (tmp_path, f"{tmp_path}/*/*.{kind}", sorted(tmp_path.rglob(f"*.{kind}"))):
+        assert count(data, LINE, entity="who", max_per_entity=1).values.sum() == 1  # type: ignore[arg-type]
+
+
+def test_a_folder_still_names_what_no_record_says(tmp_path: Path) -> None:
+    for mode in ("bus", "tram"):
+        write(tmp_path / f"mode={mode}" / "a.parquet", x=[0.5])
+    assert count(tmp_path, Categories(["bus", "tram"]), x="mode").values.tolist() == [1, 1]

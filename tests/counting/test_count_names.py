@@ -202,3 +202,18 @@ def test_backends_that_are_not_compared_run_no_expression() -> None:
         "engine='native' on Ibis is for DuckDB and Polars: how other backends calculate is not tested. Nothing was "
         "counted. Leave engine= out: the needed columns are then brought here, batch by batch."
     )
+
+
+@pytest.mark.parametrize("other", [0, None, ("who", "id"), np.nan])
+def test_names_in_pandas_need_not_be_text(other: Any) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0], other: [0.5, 0.5]})
+    assert count(frame, LINE, x="x").values.sum() == 2
+    for missing in ("y", 7):
+        with pytest.raises(InvalidInput, match=f"no column {missing!r}"):
+            count(frame, LINE, x=missing)  # type: ignore[arg-type]
+
+
+def test_names_of_two_levels_are_no_columns() -> None:
+    frame = pd.DataFrame(np.ones((2, 2)), columns=pd.MultiIndex.from_tuples([("x", "a"), ("who", "b")]))
+    with pytest.raises(InvalidInput, match="no column 'x'"):
+        count(frame, LINE, x="x")

@@ -1,10 +1,16 @@
-"""Parquet files: columns by the names in each file's own schema, which may differ in case only."""
+"""Parquet files: columns by the names in each file's own schema, which may differ in case only.
+
+Names of folders (``…/mode=bus/…``) are columns behind those of the file, and never in their place: what a record says
+of itself counts, whatever the folder is called. Where both have a name, whatever its case, folders are no columns.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from sfumato.counting.columns import Field
 from sfumato.counting.hushing import hushed
@@ -24,11 +30,13 @@ class ParquetPart:
     files: tuple[str, ...]
     header: tuple[str, ...]
     types: tuple[str, ...]
+    folders: bool
+    """Whether names of folders are columns too."""
 
     def source(self) -> str:
         """The records as SQL, columns named by position."""
         names = ", ".join(f"k{i}" for i in range(len(self.header)))
-        return f"read_parquet([{', '.join(map(literal, self.files))}]) AS t({names})"
+        return f"{_scan(self.files, self.folders)} AS t({names})"
 
 
 def read_parts(files: list[str], database: Database, needed: Sequence[str]) -> list[ParquetPart]:
@@ -49,16 +57,28 @@ def read_parts(files: list[str], database: Database, needed: Sequence[str]) -> l
         parts = []
         for rows, members in groups.items():
             header = _top(rows)
-            # Partitions of a folder (…/mode=bus/…) are columns behind those of the file.
-            plain = connection.sql(f"SELECT * FROM read_parquet([{', '.join(map(literal, members))}]) LIMIT 0")
+            folders = not _named_by_folders(members) & {name.lower() for name in header}
+            plain = connection.sql(f"SELECT * FROM {_scan(members, folders)} LIMIT 0")
             header = (*header, *plain.columns[len(header) :])
-            parts.append(ParquetPart(tuple(members), header, tuple(map(str, plain.types))))
+            parts.append(ParquetPart(tuple(members), header, tuple(map(str, plain.types)), folders))
         return parts
 
     parts = hushed(what, read, ADVICE)
     for part in parts:
         column_list(part.header, needed, of=f"{part.files[0]!r}")
     return parts
+
+
+def _scan(files: Sequence[str], folders: bool) -> str:
+    off = "" if folders else ", hive_partitioning=false"
+    return f"read_parquet([{', '.join(map(literal, files))}]{off})"
+
+
+def _named_by_folders(files: Sequence[str]) -> set[str]:
+    """What an engine may take for columns in the paths of files, in small letters."""
+    steps = {step for file in files for step in re.split(r"[/\\]", file)[:-1] if "=" in step}
+    plain = {re.sub(r"\[([*?\[])\]", r"\1", step.split("=")[0]) for step in steps}
+    return {spelt.lower() for name in plain for spelt in (name, unquote(name))}
 
 
 def _by_file(rows: list[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:

@@ -71,7 +71,8 @@ class CsvPart:
         return (
             f"read_csv([{', '.join(map(literal, self.files))}], auto_detect=false, delim={literal(dialect.delimiter)}, "
             f"quote={literal(dialect.quote)}, escape={literal(dialect.escape)}, skip={dialect.skip}{comment}, "
-            f"header={str(header).lower()}, compression={literal(dialect.compression)}, columns={{{columns}}})"
+            f"header={str(header).lower()}, compression={literal(dialect.compression)}, hive_partitioning=false, "
+            f"columns={{{columns}}})"
         )
 
 
@@ -214,7 +215,8 @@ def _header_line(file: str, dialect: Dialect, database: Database) -> list[str]:
     """The fields of the very first line, or nothing where it cannot be read by itself."""
     query = (
         f"SELECT line FROM read_csv([{literal(file)}], auto_detect=false, delim='\\x1f', quote='', escape='', "
-        f"header=false, compression={literal(dialect.compression)}, columns={{'line': 'VARCHAR'}}) LIMIT 1"
+        f"header=false, compression={literal(dialect.compression)}, hive_partitioning=false, "
+        "columns={'line': 'VARCHAR'}) LIMIT 1"
     )
     try:
         rows = hushed("", lambda: _rows(database, query))

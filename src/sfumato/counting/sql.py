@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sfumato.errors import InvalidInput
 
@@ -35,16 +36,17 @@ def is_number(kind: str) -> bool:
 
 
 def column_list(
-    names: Sequence[str], needed: Iterable[str], *, of: str = "The data", headed: bool = True, folded: bool = False
+    names: Sequence[Any], needed: Iterable[str], *, of: str = "The data", headed: bool = True, folded: bool = False
 ) -> None:
     """Refuse what is missing or there twice; where an engine folds case, also what differs in case only.
 
-    No name is repeated but those that were asked for: where a file has no header, the others are its first record.
+    Names in pandas need not be text. No name is repeated but those that were asked for: where a file has no header, the
+    others are its first record.
     """
-    times, lower = Counter(names), Counter(name.lower() for name in names)
+    times, lower = Counter(names), Counter(str(name).lower() for name in names)
     missing = [name for name in needed if name not in times]
     if missing:
-        near = [name for name in missing if lower[name.lower()]]
+        near = [name for name in missing if lower[str(name).lower()]]
         hint = f"A name differs from {_list(near)} in case only: names are taken as they are written. " if near else ""
         line = "" if headed else "If the file has no header line, add one: the first line is taken for names. "
         raise InvalidInput(
@@ -56,10 +58,10 @@ def column_list(
             raise InvalidInput(
                 f"{of} has {times[name]} columns named {name!r}. Nothing was counted. Rename all but one of them."
             )
-        if folded and lower[name.lower()] > 1:
+        if folded and lower[str(name).lower()] > 1:
             raise InvalidInput(
-                f"{of} has {lower[name.lower()]} columns whose names differ from {name!r} in case at most, which its "
-                "engine does not tell apart. Nothing was counted. Rename all but one of them."
+                f"{of} has {lower[str(name).lower()]} columns whose names differ from {name!r} in case at most, which "
+                "its engine does not tell apart. Nothing was counted. Rename all but one of them."
             )
 
 
