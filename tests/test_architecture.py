@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "sfumato"
 LAYERS = [
     ("_version", "errors"),
-    ("exact", "files", "locks", "reading"),
+    ("exact", "files", "interruptions", "locks", "reading"),
     ("noise", "linear"),
     ("domain",),
     ("counting",),

@@ -164,7 +164,7 @@ def test_a_process_that_is_killed_again_and_again_never_publishes_a_step_twice(t
             [sys.executable, "-c", SCRIPT, str(tmp_path)],
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
         )
         lines = [int(process.stdout.readline()) for _ in range(2 + pause)]
         sleep(0.005 * pause)

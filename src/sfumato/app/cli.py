@@ -16,6 +16,7 @@ from sfumato.app.groups import Columns, Data, NewFile, Publishing, Question, tak
 from sfumato.app.out import ledger_file, prepared
 from sfumato.app.output import emit, reported, say
 from sfumato.errors import InvalidInput
+from sfumato.interruptions import undisturbed
 from sfumato.release.outbox import deliver
 
 app = typer.Typer(
@@ -102,15 +103,17 @@ def publish(
             if not as_json or (preflight.at_terminal() and not publishing.yes):
                 preflight.tell(counts.report)
             preflight.decide(counts.report, strict=publishing.strict, yes=publishing.yes)
-            release = chosen.publish(counts, ledger=account, vault=secrets, label=publishing.label)
-            deliver(release, file, ledger=ledger_file(ledger_place))
+            with undisturbed():
+                release = chosen.publish(counts, ledger=account, vault=secrets, label=publishing.label)
+                deliver(release, file, ledger=ledger_file(ledger_place))
+                if not as_json:
+                    say(f"Published {out}: {release!r}")
         if as_json:
             emit(
                 _described(release)
                 | {"file": str(out), "ledger_left": None if account is None else str(account.remaining)}
             )
             return
-        say(f"Published {out}: {release!r}")
         say(f"Promise: {release.guarantee}")
         if account is not None:
             say(str(account))
@@ -139,7 +142,7 @@ def refine(
         account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=dataset)
         coarse = sf.load(release)
         apart = {"the ledger": ledger_file(ledger_place), "the vault's key": key}
-        with prepared(out, cells=math.prod(coarse.domain.shape), apart=apart) as file:
+        with prepared(out, cells=math.prod(coarse.domain.shape), apart=apart) as file, undisturbed():
             finer = coarse.refine(epsilon, vault=sf.Vault(vault_folder, key), ledger=account, label=label)
             deliver(finer, file, ledger=ledger_file(ledger_place))
         if as_json:

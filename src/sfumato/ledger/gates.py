@@ -71,10 +71,27 @@ def _file_itself(path: Path) -> Hashable:
 
 
 def _before_fork() -> None:
-    _TABLE.acquire()
-    _held[:] = _FILES.values()
-    for gate in _held:
-        gate.acquire()
+    """Take the table and every file's gate, all or none: whoever holds a gate may want the table, or another gate."""
+    waited: threading.RLock | None = None
+    while True:
+        if waited is not None:
+            waited.acquire()  # with nothing else in hand
+        _TABLE.acquire()  # whoever has it waits for nothing
+        gates = list(_FILES.values())
+        taken = []
+        for gate in gates:
+            if not gate.acquire(blocking=False):
+                break
+            taken.append(gate)
+        if waited is not None:
+            waited.release()
+        if len(taken) == len(gates):
+            _held[:] = taken
+            return
+        waited = gates[len(taken)]
+        for gate in taken:
+            gate.release()
+        _TABLE.release()
 
 
 def _after_in_parent() -> None:

@@ -113,6 +113,12 @@ def require_all_sound(connection: Connection, *, whole: bool = False) -> None:
     """The same for every stream of a ledger; a long one is counted here, and added up when it is opened itself, or when
     the `whole` ledger is checked.
     """
+    lost = "SELECT 1 FROM stream_sum WHERE stream NOT IN (SELECT id FROM stream) LIMIT 1"
+    stray = "SELECT 1 FROM stream WHERE account NOT IN (SELECT id FROM account) LIMIT 1"
+    if connection.execute(lost).fetchone() is not None:
+        raise damaged("a stream is missing whose steps were recorded")
+    if connection.execute(stray).fetchone() is not None:
+        raise damaged("a stream belongs to no account")
     query = "SELECT id, name, window_kind, window_size FROM stream ORDER BY id"
     for stream, name, kind, size in connection.execute(query).fetchall():
         head = _head(connection, stream, name)

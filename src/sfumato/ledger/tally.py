@@ -242,6 +242,8 @@ def _find(connection: Connection, account: int, mark: Mark) -> Tally | None:
         return None
     entry, entries, levels, spent, total, digest = found
     try:
+        if not all(isinstance(number, int) for number in (entry, entries, levels)):  # SQLite keeps words there, too
+            raise TypeError
         return Tally(
             entry=entry,
             entries=entries,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.counting import Counts, count_points
 from sfumato.errors import InvalidInput, PolicyMismatch, SfumatoError
+from sfumato.interruptions import undisturbed
 from sfumato.ledger import Ledger
 from sfumato.mechanism import MOST_RECORDS, AdditiveMechanism, MeasuredMechanism
 from sfumato.noise import Source, SystemSource
@@ -69,60 +70,64 @@ def publish(
     payer = ""
     if ledger is None and private:
         warn_without_ledger()
-    if ledger is not None:
-        if not isinstance(ledger, (Ledger, StreamStep)):
-            raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path).")
-        if isinstance(counts, Counts) and counts.dropped and ledger.policy not in (None, plan.policy):
-            # A record that leaves the box vanishes here, while the account's own policy sees it move to the border.
-            raise PolicyMismatch(
-                "counts made with outside='drop' can only be charged to an account of the same policy. "
-                "Nothing was drawn or recorded. Count with outside='clamp', or use another account."
-            )
-        if isinstance(ledger, StreamStep):
-            guarantee = ledger.promised(guarantee)
-        if vault is not None:
-            require_newest(vault, ledger)
-            payer = ledger.payer
-        ledger.charge(
-            guarantee.epsilon,
-            plan.policy,
-            guarantee.unit,
-            label=label or f"{plan.mechanism.name} on {' × '.join(map(str, plan.policy.domain.shape))} cells",
-            release_id=release_id,
-            max_per_entity=bound,
-            private=private,
-        )
-    measured: NDArray[np.int64] | None = None
-    blocks: tuple[Refinable, ...] = ()
-    if vault is not None and isinstance(mechanism, AdditiveMechanism):
-        blocks = tuple(Refinable.draw(law.rate, size, randomness) for law, size in mechanism.noises(total))
-        measured = mechanism.measure(values, [block.value for block in blocks])
-        estimates = mechanism.estimate(measured, total)
-    elif isinstance(mechanism, MeasuredMechanism) and mechanism.keeps_measured:
-        measured = mechanism.draw(values, total, randomness)
-        estimates = mechanism.estimate(measured, total)
-    else:
-        estimates = mechanism.run(values, total, randomness)
-    release = Release(
-        id=release_id,
-        counts=estimates.reshape(plan.policy.domain.shape),
-        guarantee=guarantee,
-        mechanism=mechanism,
-        workload=plan.workload.describe(),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        measured=measured,
-    )
-    if vault is not None:
-        try:
-            store(vault, release, blocks, charged=ledger is not None, payer=payer)
-        except (SfumatoError, OSError) as error:
-            if ledger is None:  # nothing was spent
-                raise
-            path = ledger.path if isinstance(ledger, Ledger) else None
-            raise rescued(release, "The vault could not keep the noise", error, ledger=path) from error
+    with undisturbed() as interrupted:  # what was charged is either in hand or kept
         if ledger is not None:
-            remember(vault, ledger)
-    return release
+            if not isinstance(ledger, (Ledger, StreamStep)):
+                raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path).")
+            if isinstance(counts, Counts) and counts.dropped and ledger.policy not in (None, plan.policy):
+                # A record that leaves the box vanishes here, while the account's own policy sees it move to the border.
+                raise PolicyMismatch(
+                    "counts made with outside='drop' can only be charged to an account of the same policy. "
+                    "Nothing was drawn or recorded. Count with outside='clamp', or use another account."
+                )
+            if isinstance(ledger, StreamStep):
+                guarantee = ledger.promised(guarantee)
+            if vault is not None:
+                require_newest(vault, ledger)
+                payer = ledger.payer
+            ledger.charge(
+                guarantee.epsilon,
+                plan.policy,
+                guarantee.unit,
+                label=label or f"{plan.mechanism.name} on {' × '.join(map(str, plan.policy.domain.shape))} cells",
+                release_id=release_id,
+                max_per_entity=bound,
+                private=private,
+            )
+        measured: NDArray[np.int64] | None = None
+        blocks: tuple[Refinable, ...] = ()
+        if vault is not None and isinstance(mechanism, AdditiveMechanism):
+            blocks = tuple(Refinable.draw(law.rate, size, randomness) for law, size in mechanism.noises(total))
+            measured = mechanism.measure(values, [block.value for block in blocks])
+            estimates = mechanism.estimate(measured, total)
+        elif isinstance(mechanism, MeasuredMechanism) and mechanism.keeps_measured:
+            measured = mechanism.draw(values, total, randomness)
+            estimates = mechanism.estimate(measured, total)
+        else:
+            estimates = mechanism.run(values, total, randomness)
+        release = Release(
+            id=release_id,
+            counts=estimates.reshape(plan.policy.domain.shape),
+            guarantee=guarantee,
+            mechanism=mechanism,
+            workload=plan.workload.describe(),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            measured=measured,
+        )
+        if vault is not None:
+            try:
+                store(vault, release, blocks, charged=ledger is not None, payer=payer)
+                if ledger is not None:
+                    remember(vault, ledger)
+            except (SfumatoError, OSError) as error:
+                if ledger is None:  # nothing was spent
+                    raise
+                path = ledger.path if isinstance(ledger, Ledger) else None
+                raise rescued(release, "The vault could not keep what it was given", error, ledger=path) from error
+        if ledger is not None and interrupted():  # whoever asked for it is not there to take it
+            path = ledger.path if isinstance(ledger, Ledger) else None
+            raise rescued(release, "It was interrupted", KeyboardInterrupt(), ledger=path)
+        return release
 
 
 def _private_counts(plan: Plan, counts: Any, points: Any) -> tuple[NDArray[np.int64], int | None]:

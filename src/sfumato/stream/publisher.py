@@ -26,6 +26,7 @@ from sfumato.allocation.distributions import Distribution
 from sfumato.counting import Counts
 from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
 from sfumato.exact import Number, finite_float, positive_fraction
+from sfumato.interruptions import undisturbed
 from sfumato.ledger import Ledger
 from sfumato.ledger.steps import Remaining, Step
 from sfumato.planning import Plan, plan
@@ -234,19 +235,20 @@ class Stream:
         # What a step may spend is the ε of its guarantee, with the factor for records that take another's place.
         bound = counts.max_per_entity if isinstance(counts, Counts) else None
         factor = 1 if bound is None else replacement(self._plan.policy, unit_of(self._plan.guarantee.unit, bound))
-        release = publish(
-            self._planned(chosen.epsilon / factor),
-            counts,
-            points=points,
-            ledger=StreamStep(self._account, time),
-            vault=self._vault,
-            label=str(Note(weight, chosen.floor)),
-        )
-        try:
-            self._archive.box.put(time, 0, release)
-        except (SfumatoError, OSError) as error:
-            what = f"The step of {time} of stream '{self.name}' could not be stored"
-            raise rescued(release, what, error, ledger=self._ledger) from error
+        with undisturbed():
+            release = publish(
+                self._planned(chosen.epsilon / factor),
+                counts,
+                points=points,
+                ledger=StreamStep(self._account, time),
+                vault=self._vault,
+                label=str(Note(weight, chosen.floor)),
+            )
+            try:
+                self._archive.box.put(time, 0, release)
+            except (SfumatoError, OSError) as error:
+                what = f"The step of {time} of stream '{self.name}' could not be stored"
+                raise rescued(release, what, error, ledger=self._ledger) from error
         return release
 
     def _follow_up(self, time: Time) -> None:
