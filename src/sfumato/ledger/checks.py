@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from sfumato.errors import BudgetExceeded, InvalidInput
-from sfumato.exact import text
+from sfumato.exact import finite_float, text
 from sfumato.ledger.account import Account
 from sfumato.policies import Policy
 from sfumato.promise.budget import at_most
@@ -39,6 +39,18 @@ def words(value: object, name: str) -> str:
             f"{name}={value!r} must be text without NUL characters and lone surrogates. Nothing was drawn or recorded."
         )
     return value
+
+
+def figure(value: float | None, name: str) -> float | None:
+    """A public figure of a step, at least 0; None where nobody says."""
+    if value is None:
+        return None
+    try:
+        if (given := finite_float(value, name)) >= 0:
+            return given
+    except InvalidInput:
+        pass
+    raise InvalidInput(f"{name}={value!r} must be a finite number of at least 0. Nothing was drawn or recorded.")
 
 
 def exceeded(asked: Fraction, rate: int, account: Account, where: str) -> BudgetExceeded:

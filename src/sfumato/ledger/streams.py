@@ -126,12 +126,15 @@ class StreamAccount:
         unit: str | None = None,
         max_per_entity: int | None = None,
         private: bool = True,
+        weight: float | None = None,
+        floor: float | None = None,
     ) -> StepReceipt:
         """Check that a release of the data of `time` fits and record it; on disk when this returns. Draw only then.
 
-        `time` is later than every step before. `policy`, `unit` and `max_per_entity` say what the release is; left
-        out, it is what the stream promises. A release that would hide less of the stream's changes than its ε says is
-        refused. `label` and `release_id` are kept in plain text: they must not carry private values.
+        `time` is later than every step before. `policy`, `unit` and `max_per_entity` say what the release is; left out,
+        it is what the stream promises. A release that would hide less of the stream's changes than its ε says is
+        refused. `label` and `release_id` are kept in plain text, and so are `weight` and `floor` (`steps.Step`): they
+        must not carry private values.
 
         Raises BudgetExceeded, InvalidInput, PolicyMismatch or LedgerError; nothing is recorded then, except that a
         failing disk may keep a charge it reported as failed.
@@ -140,7 +143,7 @@ class StreamAccount:
         label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
         checks.require_private(private)
         self._require_fitting(policy, unit, max_per_entity)
-        return self._record(time, asked, label, release_id)
+        return self._record(time, asked, label, release_id, weight=weight, floor=floor)
 
     def skip(self, time: Time) -> StepReceipt:
         """Record that nothing is released of the data of `time`. A time that is never mentioned counts the same."""
@@ -251,7 +254,17 @@ class StreamAccount:
 
     # ---------------------------------------------------------------- inside
 
-    def _record(self, time: Time, asked: Epsilon, label: str, release_id: str | None) -> StepReceipt:
+    def _record(
+        self,
+        time: Time,
+        asked: Epsilon,
+        label: str,
+        release_id: str | None,
+        *,
+        weight: float | None = None,
+        floor: float | None = None,
+    ) -> StepReceipt:
+        weight, floor = checks.figure(weight, "weight"), checks.figure(floor, "floor")
         with self._store.write() as connection:
             found = self._found(connection)
             tick, clock = self._tick(found, time)
@@ -261,7 +274,15 @@ class StreamAccount:
                 raise stream_refusals.exceeded(self.name, self._terms, asked, spent, left, clock)
             if found.clock is None:
                 stream_rows.set_clock(connection, found.row, clock)
-            step = Step(time=time_at(tick, clock), epsilon=asked, label=label, release_id=release_id, level=0)
+            step = Step(
+                time=time_at(tick, clock),
+                epsilon=asked,
+                label=label,
+                release_id=release_id,
+                level=0,
+                weight=weight,
+                floor=floor,
+            )
             stream_rows.insert_step(connection, found, self.name, tick, step)
         return StepReceipt(stream=self.name, step=step, epsilon=asked, remaining=Epsilon(left - asked))
 

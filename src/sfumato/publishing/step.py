@@ -17,11 +17,14 @@ class StreamStep:
     """The account of a stream at the time of the data.
 
     Budget belongs to that time, not to the time of publication: the release is charged there, and so is every finer
-    level that is made of it later. Speaks to `publish` and `refine` as a ledger does.
+    level that is made of it later. Speaks to `publish` and `refine` as a ledger does. `weight` and
+    `floor` are kept with the charge (`sfumato.ledger.steps.Step`).
     """
 
     account: StreamAccount
     time: Time
+    weight: float | None = None
+    floor: float | None = None
 
     @property
     def policy(self) -> Policy:
@@ -63,6 +66,8 @@ class StreamStep:
             unit=unit,
             max_per_entity=max_per_entity,
             private=private,
+            weight=self.weight,
+            floor=self.floor,
         )
 
     def level(self, release_id: str) -> tuple[int, Epsilon] | None:

@@ -42,7 +42,7 @@ from sfumato.stream.archive import Archive, Record, alone
 from sfumato.stream.box import Box, Folder, Sealed
 from sfumato.stream.choices import AllocationName, TopUp, choose
 from sfumato.stream.clock import Clock
-from sfumato.stream.past import Note, Past, Places, past_of
+from sfumato.stream.past import Past, Places, past_of
 from sfumato.vault import Vault
 from sfumato.workload import Workload
 
@@ -110,6 +110,7 @@ class Stream:
         self._archive = Archive(self._account, box, vault)
         self._first: Time | None = None
         self._ledger = ledger.path
+        self._said = False
 
     # ---------------------------------------------------------------- publishing
 
@@ -238,9 +239,8 @@ class Stream:
             self._planned(chosen.epsilon / factor),
             counts,
             points=points,
-            ledger=StreamStep(self._account, time),
+            ledger=StreamStep(self._account, time, weight=weight, floor=chosen.floor),
             vault=self._vault,
-            label=str(Note(weight, chosen.floor)),
         )
         try:
             self._archive.box.put(time, 0, release)
@@ -269,6 +269,7 @@ class Stream:
         number = self._number(last) + 1
         reach = number if ended else allocation.reach
         past, steps = self._past(self._entries(number, reach), number, reach)
+        self._say_unknown(steps)
         finer: list[Release | None] = []
         refusals: list[SfumatoError] = []
         for step in steps:
@@ -280,6 +281,17 @@ class Stream:
             with _collecting(refusals):
                 finer.append(None if step is None else self._archive.refine(step, epsilon))
         return tuple(release for release in finer if release is not None), next(iter(refusals), None)
+
+    def _say_unknown(self, steps: Places) -> None:
+        """Say once which steps cannot be raised because the ledger keeps no weight of them."""
+        unknown = [step for step in steps if step is not None and step.release_id is not None and step.weight is None]
+        if unknown and not self._said:
+            self._said = True
+            warn(
+                f"The ledger has no weight for {len(unknown)} of the last steps of stream '{self.name}', the first of "
+                f"them at {unknown[0].time}: they were not charged by this publisher, and are not raised.",
+                stacklevel=4,
+            )
 
     def _entries(self, number: int, reach: int) -> tuple[Step, ...]:
         """What the ledger has of the `reach` steps before a step, and from there on."""
