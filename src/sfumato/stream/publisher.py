@@ -31,8 +31,6 @@ from sfumato.ledger.steps import Remaining, Step
 from sfumato.planning import Plan, plan
 from sfumato.policies import Policy
 from sfumato.promise import Epsilon
-from sfumato.promise.cost import replacement
-from sfumato.promise.unit import unit_of
 from sfumato.promise.window import Time, Window, ticks_of, time_at
 from sfumato.publishing import publish
 from sfumato.publishing.step import StreamStep
@@ -234,7 +232,7 @@ class Stream:
         self._archive.box.require_free(time, math.prod(self._plan.policy.domain.shape))
         # What a step may spend is the ε of its guarantee, with the factor for records that take another's place.
         bound = counts.max_per_entity if isinstance(counts, Counts) else None
-        factor = 1 if bound is None else replacement(self._plan.policy, unit_of(self._plan.guarantee.unit, bound))
+        factor = 1 if bound is None else self._plan.guarantee.counted(bound).replacement
         release = publish(
             self._planned(chosen.epsilon / factor),
             counts,
