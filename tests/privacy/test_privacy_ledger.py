@@ -420,7 +420,8 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
         *("id", "account", "name", "epsilon", "window_kind", "window_size"),
         *(*terms, "clock", "opened"),
     ]
-    assert columns["step"] == ["stream", "time", "level", "epsilon", "label", "release_id", "recorded"]
+    told = ["label", "release_id", "recorded", "weight", "floor"]  # public: what the caller said of the step
+    assert columns["step"] == ["stream", "time", "level", "epsilon", *told]
     assert columns["tally"] == ["account", "mark", "entry", "entries", "levels", "spent", "total", "digest"]
     assert columns["stamp"] == ["release_id", "level", "token"]
     assert columns["identity"] == ["one", "name"]

@@ -229,7 +229,7 @@ def test_a_seeded_release_is_refused(stream: StreamAccount) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epsilon": 0}, "epsilon=0 must be greater than zero. Nothing was drawn or recorded."),
+        ({"guarantee": 0}, "epsilon=0 must be greater than zero. Nothing was drawn or recorded."),
         ({"label": " "}, "label=' ' must be a non-empty string. Nothing was drawn or recorded."),
         ({"release_id": None}, "release_id=None must be a non-empty string. Nothing was drawn or recorded."),
         (
@@ -244,7 +244,7 @@ def test_a_seeded_release_is_refused(stream: StreamAccount) -> None:
     ],
 )
 def test_arguments_that_say_nothing_are_refused(stream: StreamAccount, change: dict[str, object], message: str) -> None:
-    arguments: dict[str, object] = {"time": 1, "epsilon": 0.1, "label": "visits", "release_id": "r1"}
+    arguments: dict[str, object] = {"time": 1, "guarantee": 0.1, "label": "visits", "release_id": "r1"}
     with pytest.raises(InvalidInput) as caught:
         stream.charge(**(arguments | change))  # type: ignore[arg-type]
     assert str(caught.value) == message

@@ -34,6 +34,9 @@ EDITS = {
     "less": "UPDATE step SET epsilon = '1/100' WHERE time = 40",
     "moved": "UPDATE step SET time = 41 WHERE time = 40",
     "another release": "UPDATE step SET release_id = 'x' WHERE time = 39",
+    "another weight": "UPDATE step SET weight = '2.0' WHERE time = 39",
+    "another floor": "UPDATE step SET floor = '1.0' WHERE time = 39",
+    "no weight": "UPDATE step SET weight = NULL WHERE time = 39",
     "another label": "UPDATE step SET label = 'x' WHERE time = 39",
     "slipped in": "INSERT INTO step (stream, time, level, epsilon, label, recorded) VALUES (1, 17, 1, '1/1', 'x', 'x')",
     "the sum": "UPDATE stream_sum SET steps = 7",
@@ -54,9 +57,10 @@ def stream(place: str) -> StreamAccount:
 def _record(connection: Connection, stream: StreamAccount, times: range) -> None:
     found = stream._found(connection)
     for time in times:
-        row = (time, 0, "1/8", "visits", f"s{time}", "2026-01-01T00:00:00+00:00")
+        row = (time, 0, "1/8", "visits", f"s{time}", "2026-01-01T00:00:00+00:00", "1.0", None)
         connection.execute(
-            "INSERT INTO step (stream, time, level, epsilon, label, release_id, recorded) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO step (stream, time, level, epsilon, label, release_id, recorded, weight, floor) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (found.row, *row),
         )
         stretches.record(connection, found.row, "visits", stream.window, row)
@@ -132,18 +136,21 @@ def test_stretches_are_a_part_of_a_window(size: int) -> None:
 
 def test_marks_tell_all_that_a_row_says() -> None:
     rows = [
-        (1, 0, "1/2", "a", None, "t"),
-        (1, 0, "1/2", "a", "", "t"),
-        (1, 0, "1/2", "a=", None, "t"),
-        (1, 0, "1/2", "a", "b", "t"),
-        (1, 0, "1/2", "a,b", None, "t"),
-        (1, 0, "1/2", "a", "b,c", "t"),
-        (1, 0, "1/2", "a", "b", "t,1"),
-        (1, 1, "1/2", "a", "b", "t"),
-        (-1, 1, "1/2", "a", "b", "t"),
-        (1, 10, "1/2", "a", "b", "t"),
-        (11, 0, "1/2", "a", "b", "t"),
-        (1, 0, "1/21", "a", "b", "t"),
+        (1, 0, "1/2", "a", None, "t", None, None),
+        (1, 0, "1/2", "a", "", "t", None, None),
+        (1, 0, "1/2", "a=", None, "t", None, None),
+        (1, 0, "1/2", "a", "b", "t", None, None),
+        (1, 0, "1/2", "a,b", None, "t", None, None),
+        (1, 0, "1/2", "a", "b,c", "t", None, None),
+        (1, 0, "1/2", "a", "b", "t,1", None, None),
+        (1, 1, "1/2", "a", "b", "t", None, None),
+        (-1, 1, "1/2", "a", "b", "t", None, None),
+        (1, 10, "1/2", "a", "b", "t", None, None),
+        (11, 0, "1/2", "a", "b", "t", None, None),
+        (1, 0, "1/21", "a", "b", "t", None, None),
+        (1, 0, "1/2", "a", "b", "t", "1.0", None),
+        (1, 0, "1/2", "a", "b", "t", None, "1.0"),
+        (1, 0, "1/2", "a", "b", "t", "1.0", "1.0"),
     ]
     assert len({stretches._mark(row) for row in rows}) == len(rows)
 
@@ -218,6 +225,8 @@ def test_a_ledger_of_version_four_gets_its_name_and_its_sums(tmp_path: Path) -> 
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for table in ("identity", "stream_sum", "stretch", "tally"):
             connection.execute(f"DROP TABLE {table}")
+        for column in ("weight", "floor"):
+            connection.execute(f"ALTER TABLE step DROP COLUMN {column}")
         connection.execute("PRAGMA user_version = 4")
     ledger = Ledger(path)
     again = ledger.stream("visits")

@@ -140,7 +140,7 @@ def test_an_old_entry_is_refined_at_its_old_rate(tmp_path, monkeypatch):
     ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=10)
     vault = sf.Vault(tmp_path / "secrets", key=tmp_path / "vault.key")
     with monkeypatch.context() as then:
-        then.setattr(importlib.import_module("sfumato.publishing.publish"), "replacement", lambda *_: 1)
+        then.setattr(importlib.import_module("sfumato.promise.guarantee"), "replacement", lambda *_: 1)
         then.setattr(cost, "replacement", lambda *_: 1)
         plan = sf.plan(POLICIES["unbounded"], sf.histogram(), 1, mechanism="identity")
         old = plan.publish(bounded_counts(), ledger=ledger, vault=vault)

@@ -174,9 +174,7 @@ class Seeds:
             "visits", policy=sf.threshold(LINE, 2), epsilon=1, window=timedelta(hours=3), unit="record"
         )
         for hour in range(3):
-            stream.charge(
-                np.datetime64(f"2026-03-01T0{hour}:00").item(), epsilon="0.3", label="hour", release_id=f"r{hour}"
-            )
+            stream.charge(np.datetime64(f"2026-03-01T0{hour}:00").item(), "0.3", label="hour", release_id=f"r{hour}")
         del ledger, stream
         self.ledger = (folder / "budget.db").read_bytes()
 

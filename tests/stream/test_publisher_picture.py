@@ -1,4 +1,4 @@
-"""Streams: what their notes in the ledger keep, and what their pictures show."""
+"""Streams: what they raise of the past, and what their pictures show."""
 
 from __future__ import annotations
 
@@ -12,18 +12,8 @@ import sfumato as sf
 from sfumato.allocation import Bernoulli, TopUpAllocator
 from sfumato.errors import InvalidInput
 from sfumato.stream import choices
-from sfumato.stream.past import Note, Past
+from sfumato.stream.past import Past
 from sfumato.stream.publisher import Stream
-
-
-@pytest.mark.parametrize("note", [Note(1.0), Note(0.1), Note(2.5, 0.125), Note(1e-300, 1 / 3)])
-def test_notes_survive_the_ledger(note):
-    assert Note.of(str(note)) == note
-
-
-@pytest.mark.parametrize("label", ["", "weight", "weight x", "weight 1, online y", "identity on 6 cells"])
-def test_a_label_of_another_origin_weighs_one(label):
-    assert Note.of(label) == Note(1.0)
 
 
 def test_steps_of_another_allocation_are_not_raised(tmp_path):

@@ -17,8 +17,6 @@ from sfumato.app.output import GROSS_DATA, emit, reported, say
 from sfumato.counting.report import CountReport
 from sfumato.errors import InvalidInput
 from sfumato.exact import fraction
-from sfumato.promise.cost import replacement
-from sfumato.promise.unit import unit_of
 
 Limit = Annotated[str, typer.Option(help="The share above which an error is gross.")]
 
@@ -49,9 +47,7 @@ def check(
         told: dict[str, Any] = {}
         if publishing.ledger_place is not None:
             ledger = sf.Ledger(publishing.ledger_place, dataset=publishing.dataset)
-            unit = plan.guarantee.unit
-            factor = replacement(plan.policy, unit_of(unit, counts.max_per_entity))
-            cost = ledger.quote(factor * plan.epsilon, plan.policy, unit, max_per_entity=counts.max_per_entity)
+            cost = ledger.quote(plan.guarantee.counted(counts.max_per_entity))
             told = {"cost": str(cost), "ledger_left": str(ledger.remaining), "fits": cost <= ledger.remaining}
         show(counts.report, share, told, as_json)
         if told and not as_json:

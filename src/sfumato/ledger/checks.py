@@ -2,13 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 from sfumato.errors import BudgetExceeded, InvalidInput
-from sfumato.exact import text
+from sfumato.exact import Number, finite_float, positive_fraction, text
 from sfumato.ledger.account import Account
 from sfumato.policies import Policy
-from sfumato.promise.budget import at_most
+from sfumato.promise.budget import Epsilon, at_most
+from sfumato.promise.guarantee import SAMPLER_SLACK, Guarantee
+from sfumato.promise.unit import Unit, unit_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promised:
+    """What is asked of an account: a loss, and between which datasets it is meant."""
+
+    loss: Epsilon
+    policy: Policy
+    unit: Unit
+    private: bool = True
+
+
+def promised(
+    guarantee: Guarantee | Number,
+    policy: Policy | None = None,
+    unit: str | None = None,
+    max_per_entity: int | None = None,
+    private: bool = True,
+) -> Promised:
+    """What a guarantee comes to; or its parts one by one, as they were given before."""
+    if isinstance(guarantee, Guarantee):
+        if (policy, unit, max_per_entity, private) != (None, None, None, True):
+            raise InvalidInput(
+                "a guarantee says its policy, unit and max_per_entity itself, and whether it is private. Nothing was "
+                "drawn or recorded. Leave them out."
+            )
+        if guarantee.slack > SAMPLER_SLACK:
+            raise InvalidInput(
+                f"slack={text(guarantee.slack)} does not fit a ledger, which adds up ε alone: the slack would be "
+                "forgotten. Nothing was drawn or recorded. Use a method whose promise is ε."
+            )
+        return Promised(
+            loss=guarantee.loss, policy=guarantee.policy, unit=guarantee.protects, private=guarantee.private
+        )
+    loss = Epsilon(positive_fraction(guarantee, "epsilon"))
+    unit_given = unit_of("record" if unit is None else unit, max_per_entity)
+    return Promised(loss=loss, policy=checked_policy(policy), unit=unit_given, private=private)
+
+
+def require_next_level(level: object, stands: int, here: str) -> None:
+    """Refuse a level that does not follow the one that `here` is at."""
+    if isinstance(level, bool) or level != stands + 1:
+        raise InvalidInput(
+            f"level={level!r} is not the next level of {here}. Nothing was drawn or recorded. Only level {stands + 1} "
+            "can follow: what was made from an older state would be a second noise."
+        )
+
+
+def require_finer(epsilon: Epsilon, has: Epsilon, here: str) -> None:
+    """Refuse an ε that is not above the one that `here` has."""
+    if epsilon <= has:
+        raise InvalidInput(
+            f"epsilon={text(epsilon)} does not raise {here}. Nothing was drawn or recorded. Use more than "
+            f"{text(has)}; for a coarser level, use the release that was made at it."
+        )
 
 
 def require_policy(policy: object) -> None:
@@ -18,6 +77,12 @@ def require_policy(policy: object) -> None:
             f"policy={type(policy).__name__} is not a policy. Nothing was drawn or recorded. Build one, such as "
             "sf.within(grid, delta=0.01)."
         )
+
+
+def checked_policy(policy: Policy | None) -> Policy:
+    """The policy, or the refusal of what is none."""
+    require_policy(policy)
+    return cast(Policy, policy)
 
 
 def require_private(private: object) -> None:
@@ -39,6 +104,18 @@ def words(value: object, name: str) -> str:
             f"{name}={value!r} must be text without NUL characters and lone surrogates. Nothing was drawn or recorded."
         )
     return value
+
+
+def figure(value: float | None, name: str) -> float | None:
+    """A public figure of a step, at least 0; None where nobody says."""
+    if value is None:
+        return None
+    try:
+        if (given := finite_float(value, name)) >= 0:
+            return given
+    except InvalidInput:
+        pass
+    raise InvalidInput(f"{name}={value!r} must be a finite number of at least 0. Nothing was drawn or recorded.")
 
 
 def exceeded(asked: Fraction, rate: int, account: Account, where: str) -> BudgetExceeded:

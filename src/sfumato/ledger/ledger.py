@@ -29,14 +29,14 @@ from sfumato.exact import Number, positive_fraction, text
 from sfumato.ledger import checks, identity, levels, rows, stream_rows, tally
 from sfumato.ledger.account import Account, Entry, Receipt
 from sfumato.ledger.database import Connection
-from sfumato.ledger.opening import Opening, require_sound, with_terms
+from sfumato.ledger.opening import Opening, rate_of, require_sound, with_terms
 from sfumato.ledger.places import database_at
 from sfumato.ledger.store import Store
 from sfumato.ledger.streams import StreamAccount
 from sfumato.policies import Policy
 from sfumato.promise.budget import Epsilon, at_most
-from sfumato.promise.cost import cost_rate
-from sfumato.promise.unit import Unit, account_unit_of, unit_of
+from sfumato.promise.guarantee import Guarantee
+from sfumato.promise.unit import Unit, account_unit_of
 from sfumato.promise.window import Window
 
 
@@ -135,9 +135,9 @@ class Ledger:
 
     def charge(
         self,
-        epsilon: Number,
-        policy: Policy,
-        unit: str = "record",
+        guarantee: Guarantee | Number,
+        policy: Policy | None = None,
+        unit: str | None = None,
         *,
         label: str,
         release_id: str,
@@ -146,46 +146,43 @@ class Ledger:
     ) -> Receipt:
         """Check that a release fits and record it, in one transaction, on disk when this returns. Draw only then.
 
-        `epsilon` is that of the release's guarantee. `max_per_entity` is how many records of one person the counts hold
-        at most: part of the promise when the unit is "person", a known fact about the counts when it is "record"
-        (None: not bounded).
+        The guarantee is what is charged. Its parts may be given one by one instead, as they were before: ε, `policy`,
+        `unit` ("record" unless said), `max_per_entity` and `private`.
         `label` and `release_id` are kept in plain text: they must not carry private values.
 
         Raises BudgetExceeded, InvalidInput, PolicyMismatch or LedgerError; nothing is recorded then,
         except that a failing disk may keep a charge it reported as failed.
         """
-        asked = Epsilon(positive_fraction(epsilon, "epsilon"))
-        checks.require_policy(policy)
-        release_unit = unit_of(unit, max_per_entity)
+        asked = checks.promised(guarantee, policy, unit, max_per_entity, private)
         label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
-        checks.require_private(private)
+        checks.require_private(asked.private)
         while True:
             # Exchange rates can take a while on large domains, so they are worked out before the file is
             # locked ...
             seen = self._account()
-            terms = with_terms(seen, self.place, policy, release_unit, first_release=True)
-            rate = self._rate(terms, policy, release_unit)
+            terms = with_terms(seen, self.place, asked.policy, asked.unit, first_release=True)
+            rate = rate_of(terms, asked.policy, asked.unit)
             with self._store.write() as connection:
                 account = self._require(rows.find_account(connection, self.dataset))
                 if (account.fingerprint, account.unit) != (seen.fingerprint, seen.unit):
                     continue  # ... and again when another process's first release has just set the account's terms
-                cost = Epsilon(asked * rate)
+                cost = Epsilon(asked.loss * rate)
                 if cost > account.remaining:
-                    raise checks.exceeded(asked, rate, account, self._where)
+                    raise checks.exceeded(asked.loss, rate, account, self.where)
                 after = replace(terms, total=account.total, spent=Epsilon(account.spent + cost))
                 entry = Entry(
                     time=rows.now(),
                     kind="release",
                     label=label,
                     release_id=release_id,
-                    policy=policy.describe(),
-                    unit=release_unit,
-                    epsilon=asked,
+                    policy=asked.policy.describe(),
+                    unit=asked.unit,
+                    epsilon=asked.loss,
                     rate=rate,
                     cost=cost,
                 )
                 rows.update_account(connection, after)
-                tally.record(connection, self.dataset, entry, policy.fingerprint)
+                tally.record(connection, self.dataset, entry, asked.policy.fingerprint)
             return Receipt(dataset=self.dataset, entry=entry, remaining=after.remaining)
 
     def raise_level(
@@ -204,7 +201,7 @@ class Ledger:
             account, standing = self._standing(connection, release_id)
             entry = standing.raised(level, asked, label=label, time=rows.now())
             if entry.cost > account.remaining:
-                raise standing.exceeded(asked, entry.cost, account, self._where)
+                raise standing.exceeded(asked, entry.cost, account, self.where)
             after = replace(account, spent=Epsilon(account.spent + entry.cost))
             rows.update_account(connection, after)
             levels.insert(connection, self.dataset, standing, entry)
@@ -223,18 +220,21 @@ class Ledger:
             account, standing = self._standing(connection, checks.words(release_id, "release_id"))
         cost = standing.raised(standing.level + 1, asked, label="quote", time=rows.now()).cost
         if cost > account.remaining:
-            raise standing.exceeded(asked, cost, account, self._where)
+            raise standing.exceeded(asked, cost, account, self.where)
         return cost
 
     def quote(
-        self, epsilon: Number, policy: Policy, unit: str = "record", *, max_per_entity: int | None = None
+        self,
+        guarantee: Guarantee | Number,
+        policy: Policy | None = None,
+        unit: str | None = None,
+        *,
+        max_per_entity: int | None = None,
     ) -> Epsilon:
         """What `charge` would take for such a release. Records nothing and reserves nothing."""
-        asked = positive_fraction(epsilon, "epsilon")
-        checks.require_policy(policy)
-        release_unit = unit_of(unit, max_per_entity)
-        terms = with_terms(self._account(), self.place, policy, release_unit, first_release=True)
-        return Epsilon(asked * self._rate(terms, policy, release_unit))
+        asked = checks.promised(guarantee, policy, unit, max_per_entity)
+        terms = with_terms(self._account(), self.place, asked.policy, asked.unit, first_release=True)
+        return Epsilon(asked.loss * rate_of(terms, asked.policy, asked.unit))
 
     def raise_cap(self, epsilon: Number) -> None:
         """Raise the account's total to `epsilon`. That weakens the promise made, so it is a line of the history."""
@@ -293,6 +293,14 @@ class Ledger:
     def reached(self) -> tuple[str, Fraction]:
         """What a vault remembers of the account: its name, and how far it has come. An older copy has come less far."""
         return self.payer, self.spent
+
+    def forgotten(self, reached: Fraction | None, known: Fraction) -> str:
+        """What is said when a vault remembers more than is here."""
+        return f"{self.where} knows of {text(reached or Fraction(0))} spent, but the vault of {text(known)}"
+
+    def promised(self, guarantee: Guarantee) -> Guarantee:
+        """What a release charged here promises: its own guarantee."""
+        return guarantee
 
     @property
     def path(self) -> Path | None:
@@ -378,18 +386,12 @@ class Ledger:
         standing = levels.find(connection, self.dataset, release_id)
         if standing is None:
             raise InvalidInput(
-                f"release_id='{release_id}' is not known to {self._where}: no release was charged under it. Nothing "
+                f"release_id='{release_id}' is not known to {self.where}: no release was charged under it. Nothing "
                 "was drawn or recorded. Use the ledger that the release was charged to."
             )
         return account, standing
 
     @property
-    def _where(self) -> str:
+    def where(self) -> str:
+        """The account, as messages name it."""
         return f"account '{self.dataset}' of '{self.place}'"
-
-    def _rate(self, terms: Account, policy: Policy, unit: Unit) -> int:
-        same = terms.fingerprint == policy.fingerprint
-        account_policy = policy if same else rows.policy_of(terms)
-        if account_policy is None or terms.unit is None:
-            raise LedgerError(f"Account '{self.dataset}' has no terms. Nothing was drawn or recorded.")
-        return cost_rate(account_policy, terms.unit, policy, unit)

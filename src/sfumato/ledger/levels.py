@@ -15,7 +15,7 @@ from datetime import datetime
 
 from sfumato.errors import BudgetExceeded, InvalidInput
 from sfumato.exact import LARGEST, text
-from sfumato.ledger import rows, tally
+from sfumato.ledger import checks, rows, tally
 from sfumato.ledger.account import Account, Entry
 from sfumato.ledger.database import Connection
 from sfumato.ledger.kept import require_kept
@@ -53,16 +53,8 @@ class Standing:
     def raised(self, level: int, epsilon: Epsilon, *, label: str, time: datetime) -> Entry:
         """The entry that charges the next level, or a refusal."""
         here = f"release '{self.release_id}', which is at level {self.level} with epsilon={text(self.epsilon)}"
-        if isinstance(level, bool) or level != self.level + 1:
-            raise InvalidInput(
-                f"level={level!r} is not the next level of {here}. Nothing was drawn or recorded. Only level "
-                f"{self.level + 1} can follow: what was made from an older state would be a second noise."
-            )
-        if epsilon <= self.epsilon:
-            raise InvalidInput(
-                f"epsilon={text(epsilon)} does not raise {here}. Nothing was drawn or recorded. Use more than "
-                f"{text(self.epsilon)}; for a coarser level, use the release that was made at it."
-            )
+        checks.require_next_level(level, self.level, here)
+        checks.require_finer(epsilon, self.epsilon, here)
         more = Epsilon(epsilon - self.epsilon)
         return replace(self.charge, time=time, label=label, epsilon=more, cost=Epsilon(more * self.charge.rate))
 

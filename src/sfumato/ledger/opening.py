@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.errors import InvalidInput, PolicyMismatch
+from sfumato.errors import InvalidInput, LedgerError, PolicyMismatch
 from sfumato.exact import text
 from sfumato.ledger import levels, rows, stretches, tally
 from sfumato.ledger.account import Account, Entry
 from sfumato.ledger.database import Database
 from sfumato.policies import Policy
 from sfumato.promise.budget import Epsilon
+from sfumato.promise.cost import cost_rate
 from sfumato.promise.unit import Unit
 
 
@@ -143,3 +144,12 @@ def with_terms(
                 f"{unit}. Nothing was changed. Leave unit and max_per_entity out to go on with it."
             )
     return account
+
+
+def rate_of(terms: Account, policy: Policy, unit: Unit) -> int:
+    """How many times its own ε a release costs an account with these terms."""
+    same = terms.fingerprint == policy.fingerprint
+    account_policy = policy if same else rows.policy_of(terms)
+    if account_policy is None or terms.unit is None:
+        raise LedgerError(f"Account '{terms.dataset}' has no terms. Nothing was drawn or recorded.")
+    return cost_rate(account_policy, terms.unit, policy, unit)

@@ -31,8 +31,9 @@ from urllib.parse import quote
 from sfumato.errors import InvalidInput, LedgerError, MissingExtra
 from sfumato.ledger import gates, patience
 from sfumato.ledger.database import Connection, Rows
+from sfumato.ledger.forward import bring_forward
 from sfumato.ledger.kept import require_own_schema
-from sfumato.ledger.schema import SCHEMA_VERSION, Dialect, require_version, statements
+from sfumato.ledger.schema import SCHEMA_VERSION, Dialect, require_version
 
 LOCK = 0x5366756D, 1  # "Sfum": the writers' advisory lock
 SILENT = 20  # seconds of silence inside a transaction, after which the server ends it: others wait for 30
@@ -86,6 +87,7 @@ POSTGRES = Dialect(
     by_key="",
     differs="IS DISTINCT FROM",
     refuse=_triggers,
+    drop="DROP TRIGGER {name} ON {table}",
     # A digest of what no two ledgers share; servers before version 13 have no generator of identifiers.
     random="md5(random()::text || clock_timestamp()::text || pg_backend_pid()::text || current_database())",
 )
@@ -336,8 +338,7 @@ def _bring_up_to_date(connection: Connection) -> None:
     """Add the tables that are missing: all of them when the ledger is new. The caller holds the transaction."""
     version = _version(connection)
     if version < SCHEMA_VERSION:
-        for statement in statements(POSTGRES, since=version):
-            connection.execute(statement)
+        bring_forward(connection, POSTGRES, since=version)
         connection.execute("UPDATE ledger SET version = ?", (SCHEMA_VERSION,))
 
 

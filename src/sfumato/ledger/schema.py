@@ -17,6 +17,7 @@ file only lacks tables, and gets them with the first transaction that writes to 
 | 4 | stamps: which noise was charged for a level |
 | 5 | tallies: running sums and a digest of every account's entries |
 | 6 | the ledger's own name, by which a vault knows it again; what the steps of every stream come to |
+| 7 | the weight of a stream's step and its floor, in columns of their own; before, in words in its label (`forward`) |
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 
 from sfumato.errors import LedgerError
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +36,8 @@ class Dialect:
 
     `key` is the number of a row, `counted` one that is never given again; `whole` is a type of at least 63 bits;
     `by_key` keeps a table in the order of its key; `differs` compares rows that may hold NULL; `refuse` makes the
-    triggers (name, table, event, condition, message) that refuse a change; `random` is a new text of 32 hexadecimal
-    digits.
+    triggers (name, table, event, condition, message) that refuse a change, and `drop` takes one away; `random` is a new
+    text of 32 hexadecimal digits.
     """
 
     key: str
@@ -45,6 +46,7 @@ class Dialect:
     by_key: str
     differs: str
     refuse: Callable[[str, str, str, str, str], tuple[str, ...]]
+    drop: str
     random: str
 
 
@@ -60,6 +62,7 @@ SQLITE = Dialect(
     by_key="WITHOUT ROWID",
     differs="IS NOT",
     refuse=_sqlite_trigger,
+    drop="DROP TRIGGER {name}",
     random="lower(hex(randomblob(16)))",
 )
 
@@ -246,7 +249,22 @@ _STRETCHES = (
     _Kept("stretch", "sums", changes=True),
 )
 
-_ADDED = {1: _FIRST, 2: _LEVELS, 3: _STREAMS, 4: _STAMPS, 5: _TALLIES, 6: _IDENTITY + _STRETCHES}
+_WEIGHTS = (
+    # Public; text that gives a double back exactly. NULL where nobody said, and for a step that was skipped.
+    "ALTER TABLE step ADD COLUMN weight TEXT",  # how much an error at the step matters
+    "ALTER TABLE step ADD COLUMN floor TEXT",  # what the online algorithm would have given it, where that counts
+)
+
+_ADDED = {
+    1: _FIRST,
+    2: _LEVELS,
+    3: _STREAMS,
+    4: _STAMPS,
+    5: _TALLIES,
+    6: _IDENTITY + _STRETCHES,
+    7: _WEIGHTS,
+}
+FIRST_STEPS, FIRST_WEIGHTS = 3, 7  # versions
 
 
 def statements(say: Dialect, *, since: int) -> Iterator[str]:
@@ -259,6 +277,17 @@ def statements(say: Dialect, *, since: int) -> Iterator[str]:
                 yield part.format(
                     key=say.key, counted=say.counted, whole=say.whole, by_key=say.by_key, random=say.random
                 )
+
+
+def reopened(say: Dialect) -> tuple[str, ...]:
+    """What takes away the guard of `step` against changes: for `forward`, which puts it back before it is done."""
+    return (say.drop.format(name="step_never_changes", table="step"),)
+
+
+def closed_again(say: Dialect) -> tuple[str, ...]:
+    """What puts the guard back."""
+    steps = _Kept("step", "steps")
+    return tuple(statement for statement in steps.triggers(say) if " UPDATE " in statement)
 
 
 def require_version(version: int, place: str) -> None:

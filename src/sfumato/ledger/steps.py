@@ -20,7 +20,8 @@ Spent = Sequence[tuple[int, Epsilon]]
 class Step:
     """One step of a stream: the time of its data, the ε it has at its latest level, and what that level was called.
 
-    A step that was skipped has ε = 0 and no release.
+    A step that was skipped has ε = 0 and no release. `weight` is how much an error at it matters, `floor` what the
+    online algorithm would have given it, where it waits for a raise; both are public, and None where nobody said.
     """
 
     time: Time
@@ -28,6 +29,8 @@ class Step:
     label: str
     release_id: str | None
     level: int
+    weight: float | None = None
+    floor: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

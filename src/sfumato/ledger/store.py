@@ -29,10 +29,11 @@ from pathlib import Path
 from sfumato.errors import LedgerError
 from sfumato.ledger.claim import claim
 from sfumato.ledger.database import Connection
+from sfumato.ledger.forward import bring_forward
 from sfumato.ledger.gates import file_gate
 from sfumato.ledger.inode import Held, held
 from sfumato.ledger.kept import require_own_file
-from sfumato.ledger.schema import SCHEMA_VERSION, SQLITE, damaged, require_version, statements
+from sfumato.ledger.schema import SCHEMA_VERSION, SQLITE, damaged, require_version
 
 APPLICATION_ID = 0x5366756D  # "Sfum", in the header of the file
 LOOKED_THROUGH = 1 << 24  # bytes: so long a file is looked at page by page whenever it is opened
@@ -264,8 +265,7 @@ def _bring_up_to_date(connection: sqlite3.Connection) -> None:
     """Add what the file lacks: all of it when it is new. The caller holds the transaction."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version < SCHEMA_VERSION:
-        for statement in statements(SQLITE, since=version):
-            connection.execute(statement)
+        bring_forward(connection, SQLITE, since=version)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 

@@ -114,22 +114,6 @@ def no_release(name: str, time: object, *, skipped: bool) -> InvalidInput:
     )
 
 
-def not_next(name: str, said: str, step: Step, level: object) -> InvalidInput:
-    """A level that does not follow the one the step is at."""
-    return InvalidInput(
-        f"level={level!r} is not the next level of {standing(name, said, step)}. Nothing was drawn or recorded. Only "
-        f"level {step.level + 1} can follow: what was made from an older state would be a second noise."
-    )
-
-
-def no_raise(name: str, said: str, step: Step, asked: Epsilon) -> InvalidInput:
-    """An ε that is not above the one the step has."""
-    return InvalidInput(
-        f"epsilon={text(asked)} does not raise {standing(name, said, step)}. Nothing was drawn or recorded. Use more "
-        f"than {text(step.epsilon)}; for a coarser level, use the release that was made at it."
-    )
-
-
 def raise_exceeded(
     name: str, terms: Terms, said: str, step: Step, asked: Epsilon, left: Fraction, end: str
 ) -> BudgetExceeded:

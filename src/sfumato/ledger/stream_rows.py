@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -25,7 +26,7 @@ STREAM = (
 LAST = "SELECT time FROM step WHERE stream = ? ORDER BY time DESC LIMIT 1"
 FIRST = "SELECT time FROM step WHERE stream = ? ORDER BY time LIMIT 1"
 STEPS = (
-    "SELECT time, level, epsilon, label, release_id FROM step WHERE stream = ? AND time BETWEEN ? AND ? "
+    "SELECT time, level, epsilon, label, release_id, weight, floor FROM step WHERE stream = ? AND time BETWEEN ? AND ? "
     "ORDER BY time, level"
 )
 COUNT = "SELECT count(*) FROM step WHERE stream = ? AND level = 0"
@@ -143,7 +144,7 @@ def spent_between(connection: Connection, found: Found, name: str, first: int, l
 def steps_between(connection: Connection, row: int, clock: Clock, first: int, last: int) -> Iterator[Step]:
     """The steps from one tick to another, both included, each at its latest level."""
     before: tuple[int, Step] | None = None
-    for tick, level, epsilon, label, release_id in connection.execute(STEPS, (row, first, last)):
+    for tick, level, epsilon, label, release_id, weight, floor in connection.execute(STEPS, (row, first, last)):
         expected = 0
         if before is not None and before[0] == tick:
             expected = before[1].level + 1
@@ -151,11 +152,17 @@ def steps_between(connection: Connection, row: int, clock: Clock, first: int, la
             yield before[1]
         try:
             time, amount = time_at(tick, clock), rows.read_amount(epsilon)
+            weight, floor = _read_figure(weight), _read_figure(floor)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
             raise damaged("a step of a stream cannot be read") from error
         if level != expected or (level and before is not None and amount <= before[1].epsilon):
             raise damaged("the levels of a step of a stream do not add up")
-        before = tick, Step(time=time, epsilon=amount, label=label, release_id=release_id, level=level)
+        before = (
+            tick,
+            Step(
+                time=time, epsilon=amount, label=label, release_id=release_id, level=level, weight=weight, floor=floor
+            ),
+        )
     if before is not None:
         yield before[1]
 
@@ -168,9 +175,23 @@ def count(connection: Connection, row: int) -> int:
 def insert_step(connection: Connection, found: Found, name: str, tick: int, step: Step) -> None:
     """Add a step, or the next level of one."""
     epsilon, recorded = stored(step.epsilon, "epsilon"), rows.now().isoformat()
-    row = (tick, step.level, epsilon, step.label, step.release_id, recorded)
+    told = _figure(step.weight), _figure(step.floor)
+    row = (tick, step.level, epsilon, step.label, step.release_id, recorded, *told)
     connection.execute(
-        "INSERT INTO step (stream, time, level, epsilon, label, release_id, recorded) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO step (stream, time, level, epsilon, label, release_id, recorded, weight, floor) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (found.row, *row),
     )
     stretches.record(connection, found.row, name, found.terms.window, row)
+
+
+def _figure(value: float | None) -> str | None:
+    """A weight or a floor as it is kept: the same double comes back."""
+    return None if value is None else repr(float(value))
+
+
+def _read_figure(text: str | None) -> float | None:
+    value = None if text is None else float(text)
+    if value is not None and not 0 <= value < math.inf:
+        raise ValueError("no weight")
+    return value

@@ -29,7 +29,8 @@ from sfumato.ledger.stream_rows import Found, Terms
 from sfumato.policies import Policy
 from sfumato.promise.budget import Epsilon
 from sfumato.promise.cost import cost_rate
-from sfumato.promise.unit import Unit, UnitName, unit_of
+from sfumato.promise.guarantee import Guarantee
+from sfumato.promise.unit import Unit, UnitName
 from sfumato.promise.window import MOST_TICKS, Clock, Time, Window, ticks_of, time_at, time_said
 
 
@@ -118,7 +119,7 @@ class StreamAccount:
     def charge(
         self,
         time: Time,
-        epsilon: Number,
+        guarantee: Guarantee | Number,
         *,
         label: str,
         release_id: str,
@@ -126,21 +127,28 @@ class StreamAccount:
         unit: str | None = None,
         max_per_entity: int | None = None,
         private: bool = True,
+        weight: float | None = None,
+        floor: float | None = None,
     ) -> StepReceipt:
         """Check that a release of the data of `time` fits and record it; on disk when this returns. Draw only then.
 
-        `time` is later than every step before. `policy`, `unit` and `max_per_entity` say what the release is; left
-        out, it is what the stream promises. A release that would hide less of the stream's changes than its ε says is
-        refused. `label` and `release_id` are kept in plain text: they must not carry private values.
+        `time` is later than every step before. The guarantee says what the release is; an ε in its place promises what
+        the stream does, but for what `policy`, `unit` and `max_per_entity` say. A release that would hide less of the
+        stream's changes than its ε says is refused. `label` and `release_id` are kept in plain text, and so are
+        `weight` and `floor` (`steps.Step`): they must not carry private values.
 
         Raises BudgetExceeded, InvalidInput, PolicyMismatch or LedgerError; nothing is recorded then, except that a
         failing disk may keep a charge it reported as failed.
         """
-        asked = Epsilon(positive_fraction(epsilon, "epsilon"))
+        if not isinstance(guarantee, Guarantee):
+            if unit is None and max_per_entity is None:
+                max_per_entity = self.max_per_entity
+            policy, unit = policy or self.policy, unit or self.unit
+        asked = checks.promised(guarantee, policy, unit, max_per_entity, private)
         label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
-        checks.require_private(private)
-        self._require_fitting(policy, unit, max_per_entity)
-        return self._record(time, asked, label, release_id)
+        checks.require_private(asked.private)
+        self._require_fitting(asked)
+        return self._record(time, asked.loss, label, release_id, weight=weight, floor=floor)
 
     def skip(self, time: Time) -> StepReceipt:
         """Record that nothing is released of the data of `time`. A time that is never mentioned counts the same."""
@@ -160,8 +168,8 @@ class StreamAccount:
             found = self._found(connection)
             tick, clock = self._tick(found, time)
             step = self._released(connection, found, tick, clock)
-            if isinstance(level, bool) or level != step.level + 1:
-                raise stream_refusals.not_next(self.name, time_said(tick, clock), step, level)
+            here = stream_refusals.standing(self.name, time_said(tick, clock), step)
+            checks.require_next_level(level, step.level, here)
             more, left = self._weighed(connection, found, step, tick, clock, asked)
             raised = replace(step, epsilon=asked, label=label, level=step.level + 1)
             stream_rows.insert_step(connection, found, self.name, tick, raised)
@@ -251,7 +259,17 @@ class StreamAccount:
 
     # ---------------------------------------------------------------- inside
 
-    def _record(self, time: Time, asked: Epsilon, label: str, release_id: str | None) -> StepReceipt:
+    def _record(
+        self,
+        time: Time,
+        asked: Epsilon,
+        label: str,
+        release_id: str | None,
+        *,
+        weight: float | None = None,
+        floor: float | None = None,
+    ) -> StepReceipt:
+        weight, floor = checks.figure(weight, "weight"), checks.figure(floor, "floor")
         with self._store.write() as connection:
             found = self._found(connection)
             tick, clock = self._tick(found, time)
@@ -261,7 +279,15 @@ class StreamAccount:
                 raise stream_refusals.exceeded(self.name, self._terms, asked, spent, left, clock)
             if found.clock is None:
                 stream_rows.set_clock(connection, found.row, clock)
-            step = Step(time=time_at(tick, clock), epsilon=asked, label=label, release_id=release_id, level=0)
+            step = Step(
+                time=time_at(tick, clock),
+                epsilon=asked,
+                label=label,
+                release_id=release_id,
+                level=0,
+                weight=weight,
+                floor=floor,
+            )
             stream_rows.insert_step(connection, found, self.name, tick, step)
         return StepReceipt(stream=self.name, step=step, epsilon=asked, remaining=Epsilon(left - asked))
 
@@ -286,13 +312,8 @@ class StreamAccount:
         if last is not None and tick <= last:
             raise stream_refusals.past(self.name, time, last, clock)
 
-    def _require_fitting(self, policy: Policy | None, unit: str | None, max_per_entity: int | None) -> None:
-        if policy is not None:
-            checks.require_policy(policy)
-        release_unit = self._terms.unit
-        if unit is not None or max_per_entity is not None:
-            release_unit = unit_of(unit or self.unit, max_per_entity)
-        rate = cost_rate(self.policy, self._terms.unit, policy or self.policy, release_unit)
+    def _require_fitting(self, asked: checks.Promised) -> None:
+        rate = cost_rate(self.policy, self._terms.unit, asked.policy, asked.unit)
         if rate != 1:
             raise stream_refusals.other_terms(self.name, self._terms, rate)
 
@@ -329,8 +350,7 @@ class StreamAccount:
         self, connection: Connection, found: Found, step: Step, tick: int, clock: Clock, asked: Epsilon
     ) -> tuple[Epsilon, Epsilon]:
         """(what a raise costs, what the fullest window that holds the step has left), or a refusal."""
-        if asked <= step.epsilon:
-            raise stream_refusals.no_raise(self.name, time_said(tick, clock), step, asked)
+        checks.require_finer(asked, step.epsilon, stream_refusals.standing(self.name, time_said(tick, clock), step))
         around = self.window.first(tick), tick + self.window.size - 1
         spent = stream_rows.spent_between(connection, found, self.name, *around)
         end, left = tightest(spent, tick, self.window, self.epsilon)

@@ -19,14 +19,15 @@ from sfumato.ledger.kept import require_kept
 from sfumato.ledger.schema import damaged
 from sfumato.promise.window import Window
 
-Row = tuple[int, int, str, str, str | None, str]  # time, level, epsilon, label, release_id, recorded
+# time, level, epsilon, label, release_id, recorded, weight, floor
+Row = tuple[int, int, str, str, str | None, str, str | None, str | None]
 Sum = tuple[int, str]  # how many rows, and the sum of their marks in hexadecimal digits
 
 NOTHING: Sum = (0, f"{0:064x}")
 MANY = 100_000  # steps of a stream that are all added up whenever its ledger is opened
 
 _SPAN = (1 << 63) - 1
-_COLUMNS = "time, level, epsilon, label, release_id, recorded"
+_COLUMNS = "time, level, epsilon, label, release_id, recorded, weight, floor"
 ROWS = f"SELECT {_COLUMNS} FROM step WHERE stream = ? AND time BETWEEN ? AND ? ORDER BY time, level"
 _ALL = f"SELECT {_COLUMNS} FROM step WHERE stream = ? ORDER BY time, level"
 _ROW = f"SELECT {_COLUMNS} FROM step WHERE stream = ? AND time = ? AND level = ?"
@@ -54,6 +55,26 @@ def adopt(connection: Connection, stream: int, name: str, window: Window) -> Non
             "INSERT INTO stretch (stream, number, steps, digest) VALUES (?, ?, ?, ?)", (stream, number, *part)
         )
     _set_head(connection, stream, whole, last)
+
+
+def renew(connection: Connection, stream: int, name: str, window: Window) -> None:
+    """Add up the steps again after columns were filled; nothing for a stream that was not added up yet.
+
+    The caller has compared the sums in the same transaction, and changed no time.
+    """
+    head = _head(connection, stream, name)
+    if head is None:
+        return
+    added = _added(connection.execute(_ALL, (stream,)), window)
+    for number, (part, _) in added.items():
+        connection.execute(
+            "UPDATE stretch SET steps = ?, digest = ? WHERE stream = ? AND number = ?", (*part, stream, number)
+        )
+    whole = NOTHING
+    for part, _ in added.values():
+        whole = _more(whole, part)
+    _set_head(connection, stream, whole, head[1])
+    require_sound(connection, stream, name, window)
 
 
 def record(connection: Connection, stream: int, name: str, window: Window, row: Row) -> None:
@@ -142,10 +163,12 @@ def _width(window: Window) -> int:
 
 @lru_cache(maxsize=1 << 14)  # the steps of a window are looked at by every charge in it
 def _mark(row: Row) -> int:
-    time, level, epsilon, label, release_id, recorded = row
+    time, level, epsilon, label, release_id, recorded, weight, floor = row
     told = "" if release_id is None else f"={release_id}"
     # Only a label and a name can hold a comma, and the length of the label is told.
     text = f"{time},{level},{epsilon},{recorded},{len(label)},{label}{told}"
+    if weight is not None or floor is not None:  # without them a row says what it said before there were any
+        text = f"weight {weight or ''}, floor {floor or ''}, {text}"
     return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
 
 

@@ -17,7 +17,7 @@ when it lasts k windows (`sfumato.ledger.streams`). `epsilon` is then what this 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +26,8 @@ from sfumato.exact import fraction, positive_fraction, positive_int, text, writt
 from sfumato.policies import Policy, policy_from_spec
 from sfumato.promise import words
 from sfumato.promise.budget import Epsilon, stored
-from sfumato.promise.unit import UnitName, unit_of
+from sfumato.promise.cost import replacement
+from sfumato.promise.unit import Unit, UnitName, unit_of
 from sfumato.promise.window import Window
 from sfumato.reading import visible
 
@@ -104,6 +105,25 @@ class Guarantee:
                 "(window_epsilon)."
             )
         return whole
+
+    @property
+    def protects(self) -> Unit:
+        """The unit and its bound as one value: a record, or a person with at most so many."""
+        return unit_of(self.unit, self.max_per_entity)
+
+    @property
+    def loss(self) -> Epsilon:
+        """What an account adds up for it. Accounts read this alone; another kind of loss (ρ) would come from here."""
+        return Epsilon(self.epsilon)
+
+    def counted(self, most: int | None) -> Guarantee:
+        """What a plan's promise becomes on counts that hold at most so many records of each person (None: any number).
+
+        With fewer records of a person than planned for, a record that goes may bring another one into the count: ε
+        then carries the factor for that (`sfumato.promise.cost.replacement`).
+        """
+        factor = replacement(self.policy, unit_of(self.unit, most))
+        return replace(self, epsilon=self.epsilon * factor, max_per_entity=most, replacement=factor)
 
     def at(self, steps: int) -> Epsilon:
         """The ε at which a change along a path of so many steps of the policy is hidden."""

@@ -11,7 +11,6 @@ from sfumato.exact import text
 from sfumato.policies import Policy, steps_within
 from sfumato.policies.within import length
 from sfumato.promise.budget import Epsilon
-from sfumato.promise.unit import unit_of
 
 if TYPE_CHECKING:
     from sfumato.promise.guarantee import Guarantee
@@ -24,7 +23,7 @@ _SEEDED = (
 
 def one_line(guarantee: Guarantee) -> str:
     """The promise on one line."""
-    unit = unit_of(guarantee.unit, guarantee.max_per_entity)
+    unit = guarantee.protects
     policy = guarantee.policy
     promise = f"ε = {guarantee.epsilon} per {unit}"
     if guarantee.window is not None:

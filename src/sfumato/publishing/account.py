@@ -1,13 +1,75 @@
-"""Publishing without a ledger: said once in a process, before anything is drawn."""
+"""Who pays for a release: a ledger, a step of a stream, or nobody, which is said once before anything is drawn."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
 from threading import Lock
+from typing import Any, Protocol
 
-from sfumato.errors import NoLedgerWarning, warn_caller
+from sfumato.errors import InvalidInput, NoLedgerWarning, warn_caller
+from sfumato.exact import Number
+from sfumato.policies import Policy
+from sfumato.promise import Epsilon, Guarantee
 
 _said: set[str] = set()
 _saying = Lock()
+
+
+class Account(Protocol):
+    """What `publish` and `refine` ask of whoever pays. A guarantee is charged as it is, before anything is drawn."""
+
+    @property
+    def policy(self) -> Policy | None:
+        """Its own policy; None until the first release."""
+
+    @property
+    def payer(self) -> str:
+        """What a vault seals as the one who paid."""
+
+    @property
+    def reached(self) -> tuple[str, Fraction | None]:
+        """How far it has come, for a vault to remember; it only grows."""
+
+    @property
+    def path(self) -> Path | None:
+        """Its file, beside which a release can be rescued, where there is one."""
+
+    @property
+    def where(self) -> str:
+        """Its name in messages."""
+
+    def forgotten(self, reached: Fraction | None, known: Fraction) -> str:
+        """What is said when a vault remembers more than it knows."""
+
+    def promised(self, guarantee: Guarantee) -> Guarantee:
+        """What a release that is charged here promises."""
+
+    def charge(self, guarantee: Guarantee, /, *, label: str, release_id: str) -> object:
+        """Check that the release fits, and record it durably."""
+
+    def level(self, release_id: str) -> tuple[int, Epsilon] | None:
+        """(level, ε) at which a release stands; None when it was never charged here."""
+
+    def quote_level(self, release_id: str, *, epsilon: Number) -> Epsilon:
+        """What the next level would take, or its refusal."""
+
+    def raise_level(
+        self, release_id: str, *, level: int, epsilon: Number, label: str, token: str | None = None
+    ) -> object:
+        """Charge what a finer level costs beyond the levels before it, and count it."""
+
+    def stamp(self, release_id: str, level: int) -> str | None:
+        """The token of the noise that was charged for a level."""
+
+
+_ASKED = ("charge", "promised", "level", "quote_level", "raise_level", "stamp")
+
+
+def require_account(given: Any) -> None:
+    """Refuse what nothing can be charged to."""
+    if not all(callable(getattr(type(given), name, None)) for name in _ASKED):
+        raise InvalidInput(f"ledger={type(given).__name__} is not a ledger. Open one with sf.Ledger(path).")
 
 
 def warn_without_ledger() -> None:

@@ -32,13 +32,11 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, VaultError
 from sfumato.exact import Number, positive_fraction, text
-from sfumato.ledger import Ledger
 from sfumato.mechanism import AdditiveMechanism, Mechanism
 from sfumato.noise import SystemSource
 from sfumato.noise.gradual import Refinable
 from sfumato.promise import Epsilon, Guarantee
-from sfumato.publishing.account import warn_without_ledger
-from sfumato.publishing.step import StreamStep
+from sfumato.publishing.account import Account, require_account, warn_without_ledger
 from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
 from sfumato.release.files import from_bytes, honest, to_bytes
@@ -71,7 +69,7 @@ def refine(
     epsilon: Number,
     *,
     vault: Vault,
-    ledger: Ledger | StreamStep | None = None,
+    ledger: Account | None = None,
     label: str | None = None,
 ) -> Release:
     """The same release at a larger ε.
@@ -93,7 +91,7 @@ def refine(
         counted = None if ledger is None else ledger.level(release.id)
         if ledger is not None and counted is None:
             raise InvalidInput(
-                f"release '{release.id}' was not charged to {_where(ledger)}. Nothing was drawn or recorded. Give the "
+                f"release '{release.id}' was not charged to {_named(ledger)}. Nothing was drawn or recorded. Give the "
                 "ledger that it was charged to."
             )
         payer = "" if ledger is None else ledger.payer
@@ -140,7 +138,7 @@ def refine(
 def _finish(
     vault: Vault,
     release_id: str,
-    ledger: Ledger | StreamStep | None,
+    ledger: Account | None,
     counted: tuple[int, Epsilon] | None,
     payer: str,
 ) -> None:
@@ -158,7 +156,7 @@ def _finish(
     vault.settle(release_id, *counted)
 
 
-def _require_payer(state: State, ledger: Ledger | StreamStep | None, payer: str) -> None:
+def _require_payer(state: State, ledger: Account | None, payer: str) -> None:
     """Refuse to go on without the one who paid so far, or with another. What nobody is known to have paid may begin."""
     if ledger is None and (state.charged or state.payer):
         raise InvalidInput(
@@ -167,27 +165,25 @@ def _require_payer(state: State, ledger: Ledger | StreamStep | None, payer: str)
         )
     if state.payer not in ("", payer):
         raise VaultError(
-            f"release '{state.release_id}' was not paid for by {_where(ledger)}: the vault has it sealed with the name "
+            f"release '{state.release_id}' was not paid for by {_named(ledger)}: the vault has it sealed with the name "
             "of another ledger, account or step. Nothing was drawn or recorded. Give the ledger that the release was "
             "charged to; a ledger that was made anew in its place has another name."
         )
 
 
-def _require_agreement(
-    state: State, made: dict[Epsilon, int], ledger: Ledger | StreamStep, counted: tuple[int, Epsilon]
-) -> None:
+def _require_agreement(state: State, made: dict[Epsilon, int], ledger: Account, counted: tuple[int, Epsilon]) -> None:
     """Refuse a ledger that the vault proves wrong: one that forgot levels, or that charged for other ones."""
     level, epsilon = counted
     if state.level > level:
         raise VaultError(
-            f"the vault has release '{state.release_id}' at level {state.level}, but {_where(ledger)} knows of level "
+            f"the vault has release '{state.release_id}' at level {state.level}, but {_named(ledger)} knows of level "
             f"{level} alone: this is an older copy of the ledger, and what was spent since is forgotten in it. Nothing "
             "was drawn or recorded. Put the newest copy of the ledger back."
         )
     token = ledger.stamp(state.release_id, level) if level else None
     if made.get(epsilon) != level or token not in (None, state.token):
         raise VaultError(
-            f"the vault and {_where(ledger)} disagree about the levels of release '{state.release_id}'. Nothing was "
+            f"the vault and {_named(ledger)} disagree about the levels of release '{state.release_id}'. Nothing was "
             "drawn or recorded. Give the ledger that the release was charged to, and the newest copy of the vault."
         )
 
@@ -291,8 +287,8 @@ def _require_refinable(release: Any, vault: Any, ledger: Any) -> None:
     if not isinstance(release, Release):
         raise InvalidInput(f"release={type(release).__name__} is not a release.")
     _require_vault(vault)
-    if ledger is not None and not isinstance(ledger, (Ledger, StreamStep)):
-        raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path).")
+    if ledger is not None:
+        require_account(ledger)
     mechanism = release.mechanism
     if not isinstance(mechanism, AdditiveMechanism):
         raise InvalidInput(
@@ -306,8 +302,8 @@ def _require_refinable(release: Any, vault: Any, ledger: Any) -> None:
         )
 
 
-def _where(ledger: Ledger | StreamStep | None) -> str:
-    return f"account '{ledger.dataset}' of '{ledger.place}'" if isinstance(ledger, Ledger) else str(ledger)
+def _named(ledger: Account | None) -> str:
+    return "nobody" if ledger is None else ledger.where
 
 
 def _require_vault(vault: Any) -> None:

@@ -13,17 +13,13 @@ from numpy.typing import NDArray
 from sfumato.counting import Counts, count_points
 from sfumato.errors import InvalidInput, PolicyMismatch, SfumatoError
 from sfumato.interruptions import undisturbed
-from sfumato.ledger import Ledger
 from sfumato.mechanism import MOST_RECORDS, AdditiveMechanism, MeasuredMechanism
 from sfumato.noise import Source, SystemSource
 from sfumato.noise.gradual import Refinable
 from sfumato.noise.source import require
 from sfumato.planning import Plan
-from sfumato.promise.cost import replacement
-from sfumato.promise.unit import unit_of
-from sfumato.publishing.account import warn_without_ledger
+from sfumato.publishing.account import Account, require_account, warn_without_ledger
 from sfumato.publishing.levels import require_vault, store
-from sfumato.publishing.step import StreamStep
 from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
 from sfumato.release.outbox import rescued
@@ -37,7 +33,7 @@ def publish(
     counts: Any = None,
     *,
     points: Any = None,
-    ledger: Ledger | StreamStep | None = None,
+    ledger: Account | None = None,
     vault: Vault | None = None,
     label: str | None = None,
     source: Source | None = None,
@@ -56,12 +52,7 @@ def publish(
     values, bound = _private_counts(plan, counts, points)
     randomness = SystemSource() if source is None else require(source)
     private = randomness.private and (not isinstance(counts, Counts) or counts.private)
-    # What is promised follows what was counted: with fewer records of a person than planned for, a record that goes
-    # may bring another one into the count.
-    factor = replacement(plan.policy, unit_of(plan.guarantee.unit, bound))
-    guarantee = replace(
-        plan.guarantee, epsilon=plan.epsilon * factor, max_per_entity=bound, private=private, replacement=factor
-    )
+    guarantee = replace(plan.guarantee.counted(bound), private=private)
     release_id = secrets.token_hex(16)
     total = int(values.sum()) if plan.policy.total_is_public else None
     mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
@@ -72,27 +63,21 @@ def publish(
         warn_without_ledger()
     with undisturbed() as interrupted:  # what was charged is either in hand or kept
         if ledger is not None:
-            if not isinstance(ledger, (Ledger, StreamStep)):
-                raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path).")
+            require_account(ledger)
             if isinstance(counts, Counts) and counts.dropped and ledger.policy not in (None, plan.policy):
                 # A record that leaves the box vanishes here, while the account's own policy sees it move to the border.
                 raise PolicyMismatch(
                     "counts made with outside='drop' can only be charged to an account of the same policy. "
                     "Nothing was drawn or recorded. Count with outside='clamp', or use another account."
                 )
-            if isinstance(ledger, StreamStep):
-                guarantee = ledger.promised(guarantee)
+            guarantee = ledger.promised(guarantee)
             if vault is not None:
                 require_newest(vault, ledger)
                 payer = ledger.payer
             ledger.charge(
-                guarantee.epsilon,
-                plan.policy,
-                guarantee.unit,
+                guarantee,
                 label=label or f"{plan.mechanism.name} on {' × '.join(map(str, plan.policy.domain.shape))} cells",
                 release_id=release_id,
-                max_per_entity=bound,
-                private=private,
             )
         measured: NDArray[np.int64] | None = None
         blocks: tuple[Refinable, ...] = ()
@@ -122,11 +107,10 @@ def publish(
             except (SfumatoError, OSError) as error:
                 if ledger is None:  # nothing was spent
                     raise
-                path = ledger.path if isinstance(ledger, Ledger) else None
-                raise rescued(release, "The vault could not keep what it was given", error, ledger=path) from error
+                what = "The vault could not keep what it was given"
+                raise rescued(release, what, error, ledger=ledger.path) from error
         if ledger is not None and interrupted():  # whoever asked for it is not there to take it
-            path = ledger.path if isinstance(ledger, Ledger) else None
-            raise rescued(release, "It was interrupted", KeyboardInterrupt(), ledger=path)
+            raise rescued(release, "It was interrupted", KeyboardInterrupt(), ledger=ledger.path)
         return release
 
 

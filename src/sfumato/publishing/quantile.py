@@ -18,14 +18,13 @@ from sfumato.counting import CountReport
 from sfumato.domain import Line
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, finite_float, fraction, positive_fraction, positive_int, text
-from sfumato.ledger import Ledger
 from sfumato.noise import DiscreteLaplace, Source, SystemSource
 from sfumato.noise.source import require
 from sfumato.policies import Policy, bounded, within
 from sfumato.policies.moves import Stencil
 from sfumato.promise import Guarantee
 from sfumato.promise.guarantee import SAMPLER_SLACK
-from sfumato.publishing.account import warn_without_ledger
+from sfumato.publishing.account import Account, require_account, warn_without_ledger
 from sfumato.quantiles import order_mechanism, rank_of
 from sfumato.release import Answer
 
@@ -70,7 +69,7 @@ def median(
     method: str | None = None,
     slack: Number | None = None,
     cells: int | None = None,
-    ledger: Ledger | None = None,
+    ledger: Account | None = None,
     label: str | None = None,
     source: Source | None = None,
 ) -> QuantileAnswer:
@@ -100,7 +99,7 @@ def quantile(
     method: str | None = None,
     slack: Number | None = None,
     cells: int | None = None,
-    ledger: Ledger | None = None,
+    ledger: Account | None = None,
     label: str | None = None,
     source: Source | None = None,
 ) -> QuantileAnswer:
@@ -135,13 +134,11 @@ def quantile(
         warn_without_ledger()
     if ledger is not None:
         _require_ledger(ledger, mechanism.slack)
+        guarantee = ledger.promised(guarantee)
         ledger.charge(
-            budget,
-            policy,
-            guarantee.unit,
+            guarantee,
             label=label or f"quantile {text(share)} ({mechanism.name}) on {size} cells",
             release_id=secrets.token_hex(16),
-            private=randomness.private,
         )
     if len(located) == 0:
         located = np.array([size // 2])
@@ -228,9 +225,8 @@ def _located(values: Any, policy: Policy) -> NDArray[np.int64]:
     return policy.domain.locate(numbers)
 
 
-def _require_ledger(ledger: Ledger, slack: Fraction) -> None:
-    if not isinstance(ledger, Ledger):
-        raise InvalidInput(f"ledger={type(ledger).__name__} is not a ledger. Open one with sf.Ledger(path).")
+def _require_ledger(ledger: Account, slack: Fraction) -> None:
+    require_account(ledger)
     if slack:
         raise InvalidInput(
             f"method='smooth' promises ε only up to slack={text(slack)}, and a ledger adds up ε alone: the slack would "

@@ -17,11 +17,14 @@ class StreamStep:
     """The account of a stream at the time of the data.
 
     Budget belongs to that time, not to the time of publication: the release is charged there, and so is every finer
-    level that is made of it later. Speaks to `publish` and `refine` as a ledger does.
+    level that is made of it later. Speaks to `publish` and `refine` as a ledger does. `weight` and
+    `floor` are kept with the charge (`sfumato.ledger.steps.Step`).
     """
 
     account: StreamAccount
     time: Time
+    weight: float | None = None
+    floor: float | None = None
 
     @property
     def policy(self) -> Policy:
@@ -38,31 +41,35 @@ class StreamStep:
         """What a vault remembers of the stream."""
         return self.account.reached
 
+    @property
+    def path(self) -> None:
+        """No file to name: the step's publisher knows it."""
+        return None
+
+    @property
+    def where(self) -> str:
+        """The step, as messages name it."""
+        return f"time {self.time} of stream '{self.account.name}'"
+
+    def forgotten(self, reached: Fraction | None, known: Fraction) -> str:
+        """What is said when a vault remembers more than is here."""
+        del reached, known
+        return f"stream '{self.account.name}' has forgotten steps that the vault knows of"
+
     def promised(self, guarantee: Guarantee) -> Guarantee:
         """The guarantee of a release at this step: its own ε, and the promise of the stream for every window."""
         return replace(guarantee, window=self.account.window, window_epsilon=self.account.epsilon)
 
     def charge(
         self,
-        epsilon: Number,
-        policy: Policy,
-        unit: str,
+        guarantee: Guarantee,
         *,
         label: str,
         release_id: str,
-        max_per_entity: int | None,
-        private: bool,
     ) -> None:
         """Check that the release fits into its window and record it, durably."""
         self.account.charge(
-            self.time,
-            epsilon,
-            label=label,
-            release_id=release_id,
-            policy=policy,
-            unit=unit,
-            max_per_entity=max_per_entity,
-            private=private,
+            self.time, guarantee, label=label, release_id=release_id, weight=self.weight, floor=self.floor
         )
 
     def level(self, release_id: str) -> tuple[int, Epsilon] | None:
@@ -88,4 +95,4 @@ class StreamStep:
         return self.account.stamp(self.time, level)
 
     def __str__(self) -> str:
-        return f"time {self.time} of stream '{self.account.name}'"
+        return self.where

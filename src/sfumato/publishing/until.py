@@ -7,8 +7,8 @@ from typing import Any
 
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, positive_fraction, text
-from sfumato.ledger import Ledger
 from sfumato.planning import smallest_epsilon
+from sfumato.publishing.account import Account
 from sfumato.publishing.levels import refine
 from sfumato.release import Release
 from sfumato.vault import Vault
@@ -22,7 +22,7 @@ def refine_until(
     max_epsilon: Number,
     vault: Vault,
     workload: Workload | None = None,
-    ledger: Ledger | None = None,
+    ledger: Account | None = None,
     label: str | None = None,
 ) -> Release:
     """The release at the smallest ε at which its expected squared error on a workload is at most `error`.

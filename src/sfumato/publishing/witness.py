@@ -8,16 +8,12 @@ not seen here, and an older vault remembers less.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from sfumato.errors import LedgerError
-from sfumato.exact import text
-from sfumato.ledger import Ledger
-from sfumato.publishing.step import StreamStep
+from sfumato.publishing.account import Account
 from sfumato.vault import Vault
 
 
-def require_newest(vault: Vault, ledger: Ledger | StreamStep) -> None:
+def require_newest(vault: Vault, ledger: Account) -> None:
     """Refuse a ledger that has not come as far as the vault remembers."""
     # In this order: meanwhile the ledger may come further, and the vault hear of it.
     known = vault.remembers(ledger.reached[0])
@@ -26,22 +22,13 @@ def require_newest(vault: Vault, ledger: Ledger | StreamStep) -> None:
     reached = ledger.reached[1]
     if reached is None or reached < known:
         raise LedgerError(
-            f"{_forgotten(ledger, reached, known)}: this is an older copy of the ledger, and what was spent since is "
+            f"{ledger.forgotten(reached, known)}: this is an older copy of the ledger, and what was spent since is "
             "forgotten in it. Nothing was drawn or recorded. Put the newest copy of the ledger back."
         )
 
 
-def remember(vault: Vault, ledger: Ledger | StreamStep) -> None:
+def remember(vault: Vault, ledger: Account) -> None:
     """Let the vault know how far the ledger has come."""
     payer, reached = ledger.reached
     if reached is not None:
         vault.remember(payer, reached)
-
-
-def _forgotten(ledger: Ledger | StreamStep, reached: Fraction | None, known: Fraction) -> str:
-    if isinstance(ledger, Ledger):
-        return (
-            f"account '{ledger.dataset}' of '{ledger.place}' knows of {text(reached or Fraction(0))} spent, but the "
-            f"vault of {text(known)}"
-        )
-    return f"stream '{ledger.account.name}' has forgotten steps that the vault knows of"

@@ -23,7 +23,6 @@ from sfumato.publishing import refine
 from sfumato.publishing.step import StreamStep
 from sfumato.release import Release
 from sfumato.stream.box import Box
-from sfumato.stream.past import Note
 from sfumato.vault import Vault
 
 _PATIENCE = 30.0  # seconds to wait for another publisher of the same stream
@@ -33,11 +32,12 @@ _PATIENCE = 30.0  # seconds to wait for another publisher of the same stream
 class Record:
     """What became of a step: its weight, the ε it has spent, and the file of its release where there is one.
 
-    A step that was skipped has ε = 0 and no `release_id`; `level` counts how often its release was refined.
+    A step that was skipped has ε = 0 and no `release_id`; `level` counts how often its release was refined. The weight
+    is None where the ledger has none: somebody charged the step without this class.
     """
 
     time: Time
-    weight: float
+    weight: float | None
     epsilon: Epsilon
     level: int
     release_id: str | None
@@ -57,7 +57,7 @@ class Archive:
         return tuple(
             Record(
                 time=step.time,
-                weight=0.0 if step.release_id is None else Note.of(step.label).weight,
+                weight=0.0 if step.release_id is None else step.weight,
                 epsilon=step.epsilon,
                 level=step.level,
                 release_id=step.release_id,
@@ -105,7 +105,7 @@ class Archive:
                 "recorded. Open the stream with its vault."
             )
         paid = StreamStep(self.account, step.time)
-        finer = refine(release, epsilon, vault=self.vault, ledger=paid, label=step.label)
+        finer = refine(release, epsilon, vault=self.vault, ledger=paid)
         self.box.put(step.time, level, finer)
         return finer
 

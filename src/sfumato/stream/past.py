@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,31 +10,6 @@ from typing import overload
 from sfumato.ledger.steps import Step
 
 Places = list[Step | None]
-
-_NOTE = re.compile(r"weight (\S+?)(?:, online (\S+))?")
-
-
-@dataclass(frozen=True)
-class Note:
-    """What a step's line in the ledger says beside its budget, so that a new process can go on from there.
-
-    `weight` is how much the step matters, `floor` what the online algorithm would have given it (top-up alone).
-    """
-
-    weight: float
-    floor: float | None = None
-
-    def __str__(self) -> str:
-        return f"weight {self.weight!r}" + ("" if self.floor is None else f", online {self.floor!r}")
-
-    @classmethod
-    def of(cls, label: str) -> Note:
-        """The note in a label; a step that someone else charged weighs 1."""
-        match = _NOTE.fullmatch(label)
-        try:
-            return cls(1.0) if match is None else cls(float(match[1]), None if match[2] is None else float(match[2]))
-        except ValueError:
-            return cls(1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,24 +33,25 @@ def past_of(entries: Sequence[Step], numbers: Sequence[int], start: int, step: i
     """What is past for a step, given the ledger's entries from step `start` on and their numbers; and their places.
 
     Steps that were never mentioned got nothing. What no raise can serve weighs nothing: skipped steps, and those that
-    another allocation published, without an online budget in their note. When nothing is left out at the beginning, a
-    gap of more than a window is cut to one: nothing on one side of it shares a window with anything on the other.
-    Otherwise each step keeps its place, since allocators tell from the length how far back they may look.
+    another allocation published, or another program, for which the ledger keeps no online budget. When nothing is left
+    out at the beginning, a gap of more than a window is cut to one: nothing on one side of it shares a window with
+    anything on the other. Otherwise each step keeps its place, since allocators tell from the length how far back they
+    may look.
     """
     longest = step - start if start else window
     places: Places = []
     for before, number, entry in zip([start - 1, *numbers], [*numbers, step], [*entries, None], strict=True):
         places += [None] * min(number - before - 1, longest)
         places += [] if entry is None else [entry]
-    notes = [None if entry is None or entry.release_id is None else Note.of(entry.label) for entry in places]
+    waits = [entry is not None and None not in (entry.release_id, entry.weight, entry.floor) for entry in places]
     budgets = tuple(Fraction(0) if entry is None else Fraction(entry.epsilon) for entry in places)
     past = Past(
         step=step,
         budgets=budgets,
-        weights=tuple(0.0 if note is None or note.floor is None else note.weight for note in notes),
+        weights=tuple(entry.weight or 0.0 if entry and its else 0.0 for entry, its in zip(places, waits, strict=True)),
         floors=tuple(
-            float(budget) if note is None or note.floor is None else note.floor
-            for note, budget in zip(notes, budgets, strict=True)
+            float(budget) if entry is None or entry.release_id is None or entry.floor is None else entry.floor
+            for entry, budget in zip(places, budgets, strict=True)
         ),
     )
     return past, places

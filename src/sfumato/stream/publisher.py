@@ -32,8 +32,6 @@ from sfumato.ledger.steps import Remaining, Step
 from sfumato.planning import Plan, plan
 from sfumato.policies import Policy
 from sfumato.promise import Epsilon
-from sfumato.promise.cost import replacement
-from sfumato.promise.unit import unit_of
 from sfumato.promise.window import Time, Window, ticks_of, time_at
 from sfumato.publishing import publish
 from sfumato.publishing.step import StreamStep
@@ -43,7 +41,7 @@ from sfumato.stream.archive import Archive, Record, alone
 from sfumato.stream.box import Box, Folder, Sealed
 from sfumato.stream.choices import AllocationName, TopUp, choose
 from sfumato.stream.clock import Clock
-from sfumato.stream.past import Note, Past, Places, past_of
+from sfumato.stream.past import Past, Places, past_of
 from sfumato.vault import Vault
 from sfumato.workload import Workload
 
@@ -111,6 +109,7 @@ class Stream:
         self._archive = Archive(self._account, box, vault)
         self._first: Time | None = None
         self._ledger = ledger.path
+        self._said = False
 
     # ---------------------------------------------------------------- publishing
 
@@ -234,15 +233,14 @@ class Stream:
         self._archive.box.require_free(time, math.prod(self._plan.policy.domain.shape))
         # What a step may spend is the ε of its guarantee, with the factor for records that take another's place.
         bound = counts.max_per_entity if isinstance(counts, Counts) else None
-        factor = 1 if bound is None else replacement(self._plan.policy, unit_of(self._plan.guarantee.unit, bound))
+        factor = 1 if bound is None else self._plan.guarantee.counted(bound).replacement
         with undisturbed():
             release = publish(
                 self._planned(chosen.epsilon / factor),
                 counts,
                 points=points,
-                ledger=StreamStep(self._account, time),
+                ledger=StreamStep(self._account, time, weight=weight, floor=chosen.floor),
                 vault=self._vault,
-                label=str(Note(weight, chosen.floor)),
             )
             try:
                 self._archive.box.put(time, 0, release)
@@ -271,6 +269,7 @@ class Stream:
         number = self._number(last) + 1
         reach = number if ended else allocation.reach
         past, steps = self._past(self._entries(number, reach), number, reach)
+        self._say_unknown(steps)
         finer: list[Release | None] = []
         refusals: list[SfumatoError] = []
         for step in steps:
@@ -282,6 +281,17 @@ class Stream:
             with _collecting(refusals):
                 finer.append(None if step is None else self._archive.refine(step, epsilon))
         return tuple(release for release in finer if release is not None), next(iter(refusals), None)
+
+    def _say_unknown(self, steps: Places) -> None:
+        """Say once which steps cannot be raised because the ledger keeps no weight of them."""
+        unknown = [step for step in steps if step is not None and step.release_id is not None and step.weight is None]
+        if unknown and not self._said:
+            self._said = True
+            warn(
+                f"The ledger has no weight for {len(unknown)} of the last steps of stream '{self.name}', the first of "
+                f"them at {unknown[0].time}: they were not charged by this publisher, and are not raised.",
+                stacklevel=4,
+            )
 
     def _entries(self, number: int, reach: int) -> tuple[Step, ...]:
         """What the ledger has of the `reach` steps before a step, and from there on."""
