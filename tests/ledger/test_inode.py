@@ -67,7 +67,7 @@ def test_two_names_at_once_never_overspend_even_where_links_are_overlooked(path:
     os.link(path, tmp_path / "second.db")
     script = (
         "import sys; sys.path.insert(0, sys.argv[2]); from ledger_worker import spend_all\n"
-        "from sfumato.promise import inode; inode._require_one_name = lambda *_: None; spend_all(sys.argv[1])"
+        "from sfumato.ledger import inode; inode._require_one_name = lambda *_: None; spend_all(sys.argv[1])"
     )
     here = str(Path(__file__).parent)
     workers = [
