@@ -125,7 +125,11 @@ _BUILDERS: dict[str, Builder] = {
 
 
 def mechanisms() -> tuple[str, ...]:
-    """The names that `sf.plan(..., mechanism=…)` takes."""
+    """The names that `sf.plan(..., mechanism=…)` takes.
+
+    >>> "edges" in sf.mechanisms()
+    True
+    """
     return tuple(_BUILDERS)
 
 

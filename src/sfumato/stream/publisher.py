@@ -67,6 +67,11 @@ class Stream:
 
     Releases are kept in the folder `outbox`; without one in the vault, sealed; without both in a folder beside the
     ledger. `mechanism` and further keywords go to `sf.plan`.
+
+    >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
+    >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
+    >>> stream.publish(0, np.array([3, 0, 5, 1])).guarantee.epsilon
+    0.25
     """
 
     def __init__(
@@ -126,6 +131,11 @@ class Stream:
         `weight` says how much an error at this step matters; 0 skips it. None comes back where the step gets no budget:
         it is then recorded as skipped. A time that was published already gives its release again, without a look at
         the counts and at no cost.
+
+        >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
+        >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
+        >>> stream.publish(0, np.array([3, 0, 5, 1])).total
+        9
         """
         given = _weight(weight)
         with alone(self._home, self.name):
@@ -143,7 +153,12 @@ class Stream:
             return release
 
     def skip(self, time: Time) -> None:
-        """Record that nothing is published for a time. A time that is never mentioned counts the same."""
+        """Record that nothing is published for a time. A time that is never mentioned counts the same.
+
+        >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
+        >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
+        >>> stream.skip(0)
+        """
         with alone(self._home, self.name):
             time = self._told(time)
             known = self._account.at(time)
