@@ -25,6 +25,25 @@ import sys
 import warnings
 from pathlib import Path
 
+__all__ = [
+    "AuditFailed",
+    "BudgetExceeded",
+    "DataWarning",
+    "DeclarationWarning",
+    "FileFormatError",
+    "InvalidInput",
+    "LedgerCreated",
+    "LedgerError",
+    "MissingExtra",
+    "NoLedgerWarning",
+    "PolicyMismatch",
+    "SfumatoError",
+    "SfumatoWarning",
+    "TooLarge",
+    "Undelivered",
+    "VaultError",
+]
+
 _PACKAGE = str(Path(__file__).parent)
 
 
