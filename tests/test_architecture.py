@@ -141,7 +141,7 @@ def test_the_public_face_is_sorted_and_complete():
 @pytest.mark.parametrize("word", ["/work" + "/", "/tmp" + "/", "/home" + "/", "/root" + "/"])
 def test_no_file_speaks_of_the_machine_it_was_written_on(word):
     found = []
-    for folder in ("src", "tests", "docs", "bench"):
+    for folder in ("src", "tests", "docs", "bench", "examples"):
         for path in files("*", ROOT / folder):
             if path.is_file() and path.suffix in (".py", ".md", ".toml", ".css", ".html", ".txt", ".svg", ""):
                 found += [str(path)] if word in path.read_text(encoding="utf-8", errors="ignore") else []

@@ -25,39 +25,106 @@ import sys
 import warnings
 from pathlib import Path
 
+__all__ = [
+    "AuditFailed",
+    "BudgetExceeded",
+    "DataWarning",
+    "DeclarationWarning",
+    "FileFormatError",
+    "InvalidInput",
+    "LedgerCreated",
+    "LedgerError",
+    "MissingExtra",
+    "NoLedgerWarning",
+    "PolicyMismatch",
+    "SfumatoError",
+    "SfumatoWarning",
+    "TooLarge",
+    "Undelivered",
+    "VaultError",
+]
+
 _PACKAGE = str(Path(__file__).parent)
 
 
 class SfumatoError(Exception):
-    """The root of everything that sfumato raises on purpose."""
+    """The root of everything that sfumato raises on purpose.
+
+    >>> issubclass(sf.InvalidInput, sf.SfumatoError)
+    True
+    """
 
 
 class InvalidInput(SfumatoError, ValueError):
-    """An argument is wrong. Nothing was drawn or recorded."""
+    """An argument is wrong. Nothing was drawn or recorded.
+
+    >>> sf.Line(0, 1, cells=0)
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.InvalidInput: cells=0 ...
+    """
 
 
 class PolicyMismatch(InvalidInput):
-    """Two policies, or a policy and a domain, do not fit each other."""
+    """Two policies, or a policy and a domain, do not fit each other.
+
+    >>> plan = sf.plan(sf.bounded(sf.Line(0, 1, cells=4)), sf.histogram(), epsilon=1)
+    >>> plan.publish(sf.Counts(np.zeros(3, dtype=int), sf.Line(0, 1, cells=3)))
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.PolicyMismatch: ...
+    """
 
 
 class TooLarge(SfumatoError, MemoryError):
-    """The work would need more memory or time than allowed; it was estimated and not begun."""
+    """The work would need more memory or time than allowed; it was estimated and not begun.
+
+    >>> sf.audit(sf.plan(sf.bounded(sf.Line(0, 1, cells=10_000)), sf.histogram(), epsilon=1))
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.TooLarge: ...
+    """
 
 
 class BudgetExceeded(SfumatoError, RuntimeError):
-    """The ledger has too little budget left. Nothing was drawn or recorded."""
+    """The ledger has too little budget left. Nothing was drawn or recorded.
+
+    >>> plan = sf.plan(sf.bounded(sf.Line(0, 1, cells=4)), sf.histogram(), epsilon=2)
+    >>> plan.publish(np.array([3, 0, 5, 1]), ledger=sf.Ledger.create("budget.db", epsilon=1))
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.BudgetExceeded: ...
+    """
 
 
 class LedgerError(SfumatoError, RuntimeError):
-    """The ledger could not be read or written. Nothing was drawn."""
+    """The ledger could not be read or written. Nothing was drawn.
+
+    >>> _ = Path("notes.txt").write_text("no ledger")
+    >>> sf.Ledger("notes.txt")
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.LedgerError: ...
+    """
 
 
 class VaultError(SfumatoError, RuntimeError):
-    """The vault, its key, or the state of a release in it cannot be used. Nothing was handed out."""
+    """The vault, its key, or the state of a release in it cannot be used. Nothing was handed out.
+
+    >>> sf.Vault("secrets", key="vault.key").levels("no-such-release")
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.VaultError: ...
+    """
 
 
 class Undelivered(SfumatoError, OSError):
-    """A release was charged, and could not be written where it was to be. `kept` is where it is, or None."""
+    """A release was charged, and could not be written where it was to be. `kept` is where it is, or None.
+
+    >>> error = sf.Undelivered("It is charged and kept.", Path("kept.sfumato"))
+    >>> error.kept.name
+    'kept.sfumato'
+    """
 
     def __init__(self, message: str, kept: Path | None) -> None:
         super().__init__(message)
@@ -65,15 +132,30 @@ class Undelivered(SfumatoError, OSError):
 
 
 class FileFormatError(SfumatoError, ValueError):
-    """A file is corrupt, truncated, foreign, or from a newer version."""
+    """A file is corrupt, truncated, foreign, or from a newer version.
+
+    >>> _ = Path("notes.txt").write_text("no release")
+    >>> sf.load("notes.txt")
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.FileFormatError: ...
+    """
 
 
 class AuditFailed(SfumatoError, AssertionError):
-    """An audit, on made-up data, found more privacy loss than was promised. Do not publish with what was audited."""
+    """An audit, on made-up data, found more privacy loss than was promised. Do not publish with what was audited.
+
+    >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+    >>> found = sf.audit(plan).require()  # raises AuditFailed when more is lost than was promised
+    """
 
 
 class MissingExtra(SfumatoError, ImportError):
-    """An optional dependency is not installed; the message names the extra to install."""
+    """An optional dependency is not installed; the message names the extra to install.
+
+    >>> print(sf.MissingExtra("matplotlib", "plot", "A picture"))
+    A picture needs the package 'matplotlib', ... Install it with: pip install 'sfumato[plot]'
+    """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
@@ -83,23 +165,43 @@ class MissingExtra(SfumatoError, ImportError):
 
 
 class SfumatoWarning(UserWarning):
-    """The root of what sfumato warns of. A warning is for whoever runs the program and enters no release."""
+    """The root of what sfumato warns of. A warning is for whoever runs the program and enters no release.
+
+    >>> issubclass(sf.DataWarning, sf.SfumatoWarning)
+    True
+    """
 
 
 class DataWarning(SfumatoWarning):
-    """Much of the data lies outside the bounds, is null or cannot be read. For the operator's eyes: it is private."""
+    """Much of the data lies outside the bounds, is null or cannot be read. For the operator's eyes: it is private.
+
+    >>> warnings.simplefilter("ignore", sf.DataWarning)  # where bad rows are nothing new
+    """
 
 
 class DeclarationWarning(SfumatoWarning):
-    """Bounds, a range or a distance is allowed and was probably meant otherwise. Judged without a look at any data."""
+    """Bounds, a range or a distance is allowed and was probably meant otherwise. Judged without a look at any data.
+
+    >>> warnings.simplefilter("error", sf.DeclarationWarning)  # stop where bounds or distances look mistaken
+    """
 
 
 class LedgerCreated(SfumatoWarning):
-    """Opening a ledger created it: a full budget begins. `Ledger.create` does so on purpose, and without a warning."""
+    """Opening a ledger created it: a full budget begins. `Ledger.create` does so on purpose, and without a warning.
+
+    >>> warnings.simplefilter("error", sf.LedgerCreated)  # stop where a ledger is missing
+    >>> sf.Ledger("no-such-budget.db", epsilon=1)
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.LedgerCreated: ...
+    """
 
 
 class NoLedgerWarning(SfumatoWarning):
-    """Something was published without a ledger, so that nobody adds up what is spent. Said once in a process."""
+    """Something was published without a ledger, so that nobody adds up what is spent. Said once in a process.
+
+    >>> warnings.simplefilter("error", sf.NoLedgerWarning)  # nothing is published without a ledger
+    """
 
 
 def warn_caller(message: str, category: type[SfumatoWarning]) -> None:

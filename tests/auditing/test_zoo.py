@@ -143,7 +143,7 @@ def test_cells_located_by_floor(monkeypatch):
     assert found.epsilon == Fraction(3, 2)
     assert abs(found.witness.edge[0] - found.witness.edge[1]) == 3
     monkeypatch.setattr(sf.Interval, "accumulate", by_division(np.float64))
-    adversarial, oracle = (existing("domain/test_domain_location.py", name) for name in ("adversarial", "oracle"))
+    adversarial, oracle = (existing("domain/test_interval.py", name) for name in ("adversarial", "oracle"))
     axis = sf.Interval("x", -74.3, -73.7, 1000)
     values = adversarial(axis)
     assert (axis.locate(values) != oracle(axis, values)).any()
@@ -172,7 +172,7 @@ def test_noisy_edge_values_of_a_cycle_published():
 
 def test_two_policies_added_up_in_one_account(monkeypatch, tmp_path):
     """A release under a line policy costs a replace-one account more than its ε."""
-    test = existing("privacy/test_privacy_ledger.py", "test_overspending_at_an_exchange_rate_names_the_rate")
+    test = existing("ledger/test_ledger.py", "test_overspending_at_an_exchange_rate_names_the_rate")
     test(tmp_path / "sound.db")
     monkeypatch.setattr("sfumato.ledger.ledger.cost_rate", lambda *policies: 1)
     assert catches(test, tmp_path / "broken.db")
@@ -239,7 +239,7 @@ def test_contribution_bounding_that_looks_at_the_records(monkeypatch):
     """
     from sfumato.counting import reservoir
 
-    test = existing("counting/test_count_entities.py", "test_the_choice_does_not_look_at_the_records")
+    test = existing("counting/test_entities.py", "test_the_choice_does_not_look_at_the_records")
     test()
     thin = reservoir.Reservoir._thin
 

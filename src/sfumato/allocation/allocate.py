@@ -42,6 +42,9 @@ def allocate(
 
     The result is within 10⁻⁷ of the optimum, and exact where it matters: taken as fractions, the budgets of any
     window sum to at most ε.
+
+    >>> sf.allocate([1, 1, 1, 1], window=2, epsilon=1).round(3).tolist()
+    [0.5, 0.5, 0.5, 0.5]
     """
     size, budget, exponent = checked(window, epsilon, power)
     w = checked_weights(weights)

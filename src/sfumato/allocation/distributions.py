@@ -32,7 +32,11 @@ class Distribution(Protocol):
 
 @dataclass(frozen=True)
 class Bernoulli:
-    """Every step is published with probability p, independently, at weight 1."""
+    """Every step is published with probability p, independently, at weight 1.
+
+    >>> sf.Bernoulli(0.5).sample(2, 7, step=0, weight=1.0, seed=0).shape
+    (2, 7)
+    """
 
     p: float
 
@@ -47,7 +51,11 @@ class Bernoulli:
 
 @dataclass(frozen=True)
 class Periodic:
-    """The weights repeat: step i has weight pattern[i mod len(pattern)]."""
+    """The weights repeat: step i has weight pattern[i mod len(pattern)].
+
+    >>> sf.Periodic([1, 0, 0]).sample(1, 5, step=0, weight=1.0, seed=0).tolist()
+    [[0.0, 0.0, 1.0, 0.0, 0.0]]
+    """
 
     pattern: tuple[float, ...]
 
@@ -67,6 +75,9 @@ class Markov:
 
     `Markov([0, 1], [[0.9, 0.1], [0.3, 0.7]])` is busy in bursts. A weight that is none of the levels counts as the
     nearest one; before the first step the chain is at its long-run frequencies.
+
+    >>> sf.Markov([0, 1], [[0.9, 0.1], [0.3, 0.7]]).frequencies().round(2).tolist()
+    [0.75, 0.25]
     """
 
     levels: tuple[float, ...]
@@ -116,6 +127,9 @@ class Empirical:
 
     A future starts after a random place in the record whose step was published or idle as the present step is, runs on
     and wraps around: bursts and gaps keep their lengths.
+
+    >>> sf.Empirical([1, 0, 1, 1, 0]).sample(3, 10, step=0, weight=1.0, seed=0).shape
+    (3, 10)
     """
 
     record: tuple[float, ...]

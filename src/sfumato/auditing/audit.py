@@ -53,6 +53,11 @@ def audit(
     computing. The bound is wrong with a probability of at most 1 - `confidence`. `counts` are *public or made-up*
     counts to try beside those that the audit makes up itself; never give private ones, since the result shows them.
     Small domains are best: what is wrong with a mechanism shows there, and more than 4,096 cells are refused.
+
+    >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+    >>> found = sf.audit(plan)
+    >>> found.method, found.promised >= found.epsilon
+    ('exact', True)
     """
     trust, limit = finite_float(confidence, "confidence"), finite_float(seconds, "seconds")
     if not 0.5 <= trust < 1:

@@ -24,6 +24,9 @@ class Counts:
     out, which not every policy hides; ``private`` is False when the records of an entity were chosen by seeded
     randomness. Printing shows neither the counts nor the report,
     since what is printed ends up in logs.
+
+    >>> sf.Counts(np.array([3, 0, 5, 1]), sf.Line(0, 4, cells=4))
+    Counts(Line(0, 4, cells=4))
     """
 
     values: NDArray[np.int64]

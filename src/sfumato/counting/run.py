@@ -83,6 +83,11 @@ def count(
     counts. By default lazy frames (Polars, PySpark) stay where they are, and the rest is streamed.
     ``progress`` is True for a bar on standard error, or a function of (rows done, rows in all). ``source`` replaces the
     operating system's randomness in the choice by entity, in tests only: whoever knows the seed knows the choice.
+
+    >>> with open("visits.csv", "w") as file:
+    ...     _ = file.write("x,y\\n0.5,0.5\\n0.6,0.4\\n3.5,1.0\\n")
+    >>> sf.count("visits.csv", sf.Grid(bounds=(0, 0, 4, 4), shape=(2, 2))).values.tolist()  # private
+    [[2, 0], [1, 0]]
     """
     drop = _drops(outside, policy)
     limit = _limit(entity, max_per_entity)

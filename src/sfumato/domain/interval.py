@@ -44,7 +44,11 @@ _MARGIN = 1024
 
 @dataclass(frozen=True, repr=False)
 class Interval(Axis):
-    """``[low, high]`` cut into ``cells`` cells of equal width."""
+    """``[low, high]`` cut into ``cells`` cells of equal width.
+
+    >>> sf.Interval("hour", 0, 24, cells=24)
+    Interval('hour', 0, 24, cells=24)
+    """
 
     name: str
     low: float

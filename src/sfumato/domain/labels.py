@@ -25,6 +25,9 @@ class Labels(Axis):
 
     All labels are strings, all whole numbers or all truth values. A value that is not among them is refused,
     without being shown; with ``other`` (one of the labels) it is counted there instead.
+
+    >>> sf.Labels("mode", ("bus", "bike", "rest"), other="rest").labels
+    ('bus', 'bike', 'rest')
     """
 
     name: str

@@ -23,7 +23,11 @@ _MAX_CELLS = 1 << 62
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Domain:
-    """A product of named axes. Two domains are equal when their axes are, however they were built."""
+    """A product of named axes. Two domains are equal when their axes are, however they were built.
+
+    >>> sf.Domain((sf.Interval("hour", 0, 24, 24), sf.Labels("mode", ("bus", "bike")))).shape
+    (24, 2)
+    """
 
     axes: tuple[Axis, ...]
 
@@ -100,6 +104,9 @@ class Domain:
 
         Points are an array with one row each, or a tuple with one array for each axis. On a single axis a
         plain array of values will do.
+
+        >>> sf.Grid(bounds=(0, 0, 4, 4), shape=(4, 4)).locate([(0.5, 0.5), (3.9, 0.0)]).tolist()
+        [0, 12]
         """
         columns = self.columns(points)
         cells = np.zeros(len(columns[0]), dtype=np.int64)

@@ -48,6 +48,9 @@ class Ledger:
     else is given on opening must agree with what is stored. With `epsilon` a missing file or account is created as
     well, and a `LedgerCreated` warning says so: in another folder, or after a deletion, a full budget begins anew.
     Without a policy or unit the account takes those of its first release.
+
+    >>> sf.Ledger.create("budget.db", epsilon=3).remaining
+    3
     """
 
     def __init__(

@@ -69,12 +69,19 @@ def register(
     those among which it chooses where the mechanism was named without any. `needed` names the options that every file
     holds, because to find them again takes longer than reading may. Nothing here may look at private data.
 
-        sf.register("doubled", doubled)
-        sf.plan(policy, sf.histogram(), epsilon=1.0)            # weighed with all others
-        sf.plan(policy, sf.histogram(), epsilon=1.0, mechanism="doubled")
-
     The privacy of what is registered rests on its author: `sf.audit` says whether it keeps its word. To load what it
     published, another process registers it first.
+
+    >>> from sfumato.linear import Identity
+    >>> from sfumato.mechanism import VertexMechanism, registered
+    >>> def plain(policy, epsilon):
+    ...     cells = tuple(Identity(n) for n in policy.domain.shape)
+    ...     return VertexMechanism(name="plain", policy=policy, epsilon=epsilon, factors=cells)
+    >>> policy = sf.unbounded(sf.Line(0, 24, cells=24))
+    >>> with registered() as register:  # sf.register, forgotten at the end of the block
+    ...     register("plain", plain)
+    ...     sf.plan(policy, sf.histogram(), epsilon=1.0, mechanism="plain")
+    Plan(plain, epsilon=1, expected_error=1.84)
     """
     if not isinstance(name, str) or not _is_name(name):
         raise InvalidInput(
@@ -130,7 +137,11 @@ def _known() -> dict[str, Entry]:
 
 
 def mechanisms() -> tuple[str, ...]:
-    """The names that `sf.plan(..., mechanism=…)` takes."""
+    """The names that `sf.plan(..., mechanism=…)` takes.
+
+    >>> "edges" in sf.mechanisms()
+    True
+    """
     return (*_HOUSE, *_registered)
 
 

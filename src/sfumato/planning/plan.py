@@ -39,7 +39,11 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Plan:
-    """What will be done, what it promises and how accurate it will be. A plan has seen no data and costs nothing."""
+    """What will be done, what it promises and how accurate it will be. A plan has seen no data and costs nothing.
+
+    >>> sf.plan(sf.bounded(sf.Line(0, 1, cells=4)), sf.histogram(), epsilon=1, mechanism="identity")
+    Plan(identity, epsilon=1, expected_error=5.88)
+    """
 
     policy: Policy
     workload: Workload
@@ -91,13 +95,24 @@ class Plan:
         charged before any noise is drawn, and keeps `label` in plain text. With a `vault` the noise is kept there,
         encrypted, and the release can be refined later. `source` is for tests and papers: seeded randomness makes a
         release that says it is not private.
+
+        >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+        >>> ledger = sf.Ledger.create("budget.db", epsilon=3)
+        >>> release = plan.publish(np.array([3, 0, 5, 1]), ledger=ledger)
+        >>> release.total, ledger.spent
+        (9, 1)
         """
         from sfumato.publishing import publish  # the one door through which private data enters
 
         return publish(self, counts, points=points, ledger=ledger, vault=vault, label=label, source=source)
 
     def describe(self) -> str:
-        """The plan in plain words, for a terminal."""
+        """The plan in plain words, for a terminal.
+
+        >>> print(sf.plan(sf.bounded(sf.Line(0, 1, cells=4)), sf.histogram(), epsilon=1).describe())
+        Plan for 4 cells at ε = 1
+        ...
+        """
         chosen = [f"Mechanism  {self.mechanism.describe()}"]
         chosen.append(f"Accuracy   {self.workload.describe()}: {self._accuracy()}")
         if self.resolution:

@@ -50,6 +50,10 @@ def plan(
     earlier release, on which they are rehearsed. Never give private counts there, not even old ones. A shifted family
     that is forced without a `width` gets the best one for those counts, or for a reference population. `records`, a
     public guess of how many records there will be, is enough to weigh sorted points, by a model of their error.
+
+    >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=1)
+    >>> sf.plan(policy, sf.histogram(), epsilon=1).mechanism.name
+    'edges'
     """
     budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
     if strategy is not None:
@@ -127,7 +131,13 @@ def epsilon_for(
     max_per_entity: int | None = None,
     **options: Any,
 ) -> float:
-    """The smallest ε, to four digits, at which some plan's expected squared error is at most `error`."""
+    """The smallest ε, to four digits, at which some plan's expected squared error is at most `error`.
+
+    >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=1)
+    >>> epsilon = sf.epsilon_for(policy, sf.histogram(), error=100)
+    >>> sf.plan(policy, sf.histogram(), epsilon=epsilon).expected_error <= 100
+    True
+    """
     target = float(positive_fraction(error, "error"))
     _, _, count = _checked(policy, workload, 1, mechanism, max_per_entity, options)
     if strategy is not None:

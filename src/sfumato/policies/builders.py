@@ -17,20 +17,32 @@ from sfumato.policies.within import built_within, half_box, ordered
 
 
 def bounded(domain: Domain) -> Policy:
-    """Replace-one (bounded differential privacy): any record may become any other; the number of records is public."""
+    """Replace-one (bounded differential privacy): any record may become any other; the number of records is public.
+
+    >>> sf.bounded(sf.Line(0, 24, cells=24)).describe()
+    'one record is replaced by any other record (replace-one); the number of records is public'
+    """
     words = "one record is replaced by any other record (replace-one); the number of records is public"
     return Policy(domain=domain, moves=Complete(), joined=None, name="bounded", words=words)
 
 
 def unbounded(domain: Domain) -> Policy:
-    """Add/remove (unbounded differential privacy): any record may be there or not."""
+    """Add/remove (unbounded differential privacy): any record may be there or not.
+
+    >>> sf.unbounded(sf.Line(0, 24, cells=24)).total_is_public
+    False
+    """
     absent = np.broadcast_to(np.True_, domain.shape)  # says so once, however many cells there are
     words = "one record is added or removed, wherever it lies (add/remove)"
     return Policy(domain=domain, moves=NoMoves(), joined=absent, name="unbounded", words=words)
 
 
 def threshold(domain: Domain, theta: int) -> Policy:
-    """Blowfish G^θ: cells whose indices differ by at most θ in L1 are neighbours; the number of records is public."""
+    """Blowfish G^θ: cells whose indices differ by at most θ in L1 are neighbours; the number of records is public.
+
+    >>> sf.threshold(sf.Line(0, 24, cells=24), theta=2).distance(0, 23)
+    12.0
+    """
     theta = positive_int(theta, "theta")
     ordered(domain, "threshold")
     reach = [min(theta, n - 1) for n in domain.shape]
@@ -51,6 +63,9 @@ def graph(domain: Domain, edges: Any, *, publish_component_totals: bool = False)
     array ⊥ is -1; an adjacency matrix has one row a cell, and one more at the end where there is a ⊥. A graph that is
     not connected would publish the total of each of its parts exactly: it is refused unless
     `publish_component_totals=True` asks for that.
+
+    >>> sf.graph(sf.Line(0, 3, cells=3), edges=[(0, 1), (1, 2), (2, sf.ABSENT)]).edges().tolist()
+    [[0, 1], [1, 2], [2, -1]]
     """
     pairs = _pairs(domain, edges)
     if len(pairs) == 0:

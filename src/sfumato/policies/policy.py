@@ -32,6 +32,10 @@ class Policy:
     ε-private under the policy when the probabilities of every set of outputs differ by at most a factor e^ε between
     neighbours; a change along a path of k edges is then hidden at k·ε. Built by `bounded`, `unbounded`, `within`,
     `threshold` and `graph`.
+
+    >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=2)
+    >>> policy.diameter, policy.total_is_public
+    (12.0, True)
     """
 
     domain: Domain
@@ -62,7 +66,11 @@ class Policy:
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def describe(self) -> str:
-        """The neighbour relation in plain words."""
+        """The neighbour relation in plain words.
+
+        >>> sf.threshold(sf.Line(0, 24, cells=24), theta=2).describe()
+        'one record moves by at most 2 cells (counted along the axes); the number of records is public'
+        """
         return self.words
 
     @cached_property
@@ -98,7 +106,11 @@ class Policy:
         return self.moves.exist and self.domain.size > 1
 
     def edges(self) -> NDArray[np.int64]:
-        """Every edge as a pair of cell numbers (C order), ⊥ written as ABSENT = -1. For small domains."""
+        """Every edge as a pair of cell numbers (C order), ⊥ written as ABSENT = -1. For small domains.
+
+        >>> sf.threshold(sf.Line(0, 3, cells=3), theta=1).edges().tolist()
+        [[0, 1], [1, 2]]
+        """
         pairs = self.moves.edges(self.domain.shape)
         if self.absent is None:
             return pairs
@@ -134,6 +146,9 @@ class Policy:
         built.
 
         `strategy` is an operator or a (sparse) matrix with one column a cell.
+
+        >>> sf.threshold(sf.Line(0, 4, cells=4), theta=1).sensitivity(np.tril(np.ones((4, 4), dtype=int)))
+        1
         """
         return _sensitivity.sensitivity(self, strategy)
 
@@ -142,6 +157,9 @@ class Policy:
         is.
 
         What a release at ε says about a change along that path is bounded by distance × ε.
+
+        >>> sf.threshold(sf.Line(0, 24, cells=24), theta=2).distance(0, 5)
+        3.0
         """
         return _distance.distance(self, self._vertex(u, "u"), self._vertex(v, "v"))
 

@@ -51,6 +51,10 @@ def within(domain: Domain, delta: Number, *, sources: Any = None, metric: str = 
     points such as `[[(0, 0), (1, 2)], [(3, 3), (4, 3), (4, 4)]]` (on a line `[[(2,), (5,)]]` is the interval from 2 to
     5), or one or more geometries with `__geo_interface__`: Point, MultiPoint, LineString or MultiLineString. Cells
     nearer than δ to a source are joined to ⊥. The promise is for moves up to δ(1 - 10⁻⁹).
+
+    >>> policy = sf.within(sf.Grid(bounds=(0, 0, 1, 1), shape=(10, 10)), delta=0.05)
+    >>> policy.distance((0, 0), (0, 3))
+    3.0
     """
     policy = built_within(domain, delta, sources=sources, metric=metric)
     if metric == "great-circle":

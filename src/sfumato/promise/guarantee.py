@@ -49,6 +49,10 @@ class Guarantee:
     nothing. `window` and `window_epsilon` are the promise of a stream, and None for a release that stands alone.
     `replacement` is the factor in epsilon that pays for a record that takes the place of another one. Releases of
     earlier versions do not carry it, and say so in words.
+
+    >>> guarantee = sf.plan(sf.bounded(sf.Line(0, 1, cells=4)), sf.histogram(), epsilon="0.5").guarantee
+    >>> guarantee.epsilon, guarantee.unit
+    (0.5, 'record')
     """
 
     policy: Policy
@@ -126,11 +130,22 @@ class Guarantee:
         return replace(self, epsilon=self.epsilon * factor, max_per_entity=most, replacement=factor)
 
     def at(self, steps: int) -> Epsilon:
-        """The ε at which a change along a path of so many steps of the policy is hidden."""
+        """The ε at which a change along a path of so many steps of the policy is hidden.
+
+        >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=1)
+        >>> sf.plan(policy, sf.histogram(), epsilon=1).guarantee.at(3)
+        3
+        """
         return Epsilon(self.epsilon * steps)
 
     def describe(self) -> str:
-        """The promise and its limits, in plain words."""
+        """The promise and its limits, in plain words.
+
+        >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=1)
+        >>> print(sf.plan(policy, sf.histogram(), epsilon=1).guarantee.describe())
+        Neighbours ('threshold'): one record moves by at most 1 cell (counted along the axes); ...
+        Promise (ε = 1): whatever else somebody knows, ...
+        """
         return visible(words.describe(self))
 
     def __str__(self) -> str:

@@ -73,7 +73,12 @@ def median(
     label: str | None = None,
     source: Source | None = None,
 ) -> QuantileAnswer:
-    """The median of private values: `quantile` with q = ½. Of an even number of values it is the lower middle one."""
+    """The median of private values: `quantile` with q = ½. Of an even number of values it is the lower middle one.
+
+    >>> ages = np.random.default_rng(1).integers(0, 90, 5_000)
+    >>> 0 <= sf.median(ages, bounds=(0, 100), epsilon=1).value <= 100
+    True
+    """
     return quantile(
         values,
         Fraction(1, 2),
@@ -116,6 +121,10 @@ def quantile(
 
     With a ledger the release is charged first; `label` is kept there in plain text. `source` is for tests and papers: a
     seeded one makes an answer that says it is not private, and no ledger takes it.
+
+    >>> fares = np.random.default_rng(1).gamma(2, 8, 5_000)
+    >>> 0 <= sf.quantile(fares, 0.9, bounds=(0, 200), epsilon=1).value <= 200
+    True
     """
     share = fraction(q, "q")
     if not 0 < share < 1:

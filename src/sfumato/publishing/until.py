@@ -33,6 +33,13 @@ def refine_until(
     error that needs more than `max_epsilon` is refused, and nothing is drawn.
 
     The paper walks up in small steps. No step needs to be looked at here, so the walk is one step, at the same cost.
+
+    >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=0.1)
+    >>> vault, ledger = sf.Vault("secrets", key="vault.key"), sf.Ledger.create("budget.db", epsilon=3)
+    >>> release = plan.publish(np.array([3, 0, 5, 1]), vault=vault, ledger=ledger)
+    >>> finer = sf.refine_until(release, error=20, max_epsilon=2, vault=vault, ledger=ledger)
+    >>> 0.1 < finer.guarantee.epsilon < 2
+    True
     """
     most = positive_fraction(max_epsilon, "max_epsilon")
     target = float(positive_fraction(error, "error"))

@@ -27,6 +27,10 @@ class Answer:
     interval are then NaN. A mechanism that smooths the data knows its noise but not what the smoothing adds: a range
     is bracketed by the mechanism's own parts where the release has them, else there is no interval. The value may lie
     outside its interval then, and where it is below zero.
+
+    >>> answer = sf.Answer(value=41.0, stderr=2.0, low=37.0, high=45.0, confidence=0.95)
+    >>> answer.low, answer.high
+    (37.0, 45.0)
     """
 
     value: Any

@@ -118,7 +118,13 @@ def _write(release: Release, file: Any, *, plain: bool = False) -> None:
 
 
 def load(path: str | Path) -> Release:
-    """The release that `release.save` wrote: equal in every field, with the same answers and intervals."""
+    """The release that `release.save` wrote: equal in every field, with the same answers and intervals.
+
+    >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+    >>> path = plan.publish(np.array([3, 0, 5, 1])).save("visits.sfumato")
+    >>> sf.load(path)
+    Release(4 cells, edges, epsilon=1)
+    """
     return from_bytes(Path(path).read_bytes(), path)  # a file that is not there is the system's own error
 
 

@@ -50,6 +50,11 @@ class Release:
 
     `measured` are the noisy integers that the counts were computed from, private like them; they are kept where the
     release can be refined, or says more than its counts.
+
+    >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+    >>> release = plan.publish(np.array([3, 0, 5, 1]))
+    >>> release.total, release.counts.shape
+    (9, (4,))
     """
 
     id: str
@@ -116,6 +121,11 @@ class Release:
         is that of the noise alone, and wrong where records are not spread evenly within a cell; under "snap" the
         nearest range of whole cells is answered, and named in the answer's `range`. The value counts cut cells in
         proportion.
+
+        >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.ranges(), epsilon=1)
+        >>> answer = plan.publish(np.array([30, 0, 50, 10])).answer([(0, 4), (0, 2)], confidence=0.9)
+        >>> answer.value.shape, float(answer.value[0])
+        ((2,), 90.0)
         """
         confidence, cut = check_confidence(confidence), check_cut(cut)
         low, high, shape = self._boxes(ranges)
@@ -147,7 +157,12 @@ class Release:
         return Answer.within(value, stderr, begin, end, confidence, shape, cut_share=share, range=asked, cut=cut)
 
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
-        """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order."""
+        """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order.
+
+        >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+        >>> plan.publish(np.array([30, 0, 50, 10])).query([[1, 1, 1, 1], [1, -1, 0, 0]]).value.shape
+        (2,)
+        """
         confidence = check_confidence(confidence)
         sparse = scipy.sparse.issparse(matrix)
         try:
@@ -186,6 +201,10 @@ class Release:
     def adjusted(self, *, non_negative: bool = True, integers: bool = False) -> Adjusted:
         """Counts made non-negative or whole, for those who need them so. Both bias; the result says so and has no
         intervals.
+
+        >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+        >>> bool((plan.publish(np.array([3, 0, 5, 1])).adjusted(integers=True).counts >= 0).all())
+        True
         """
         return adjusted(self.counts, self._public_total, non_negative=non_negative, integers=integers)
 
@@ -236,6 +255,12 @@ class Release:
 
         Needs the vault that the release was published with, and no counts. The ledger is charged the difference. Asked
         for a level that was made before, it gives that very release again. See `sfumato.publishing.refine`.
+
+        >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+        >>> vault, ledger = sf.Vault("secrets", key="vault.key"), sf.Ledger.create("budget.db", epsilon=3)
+        >>> release = plan.publish(np.array([3, 0, 5, 1]), vault=vault, ledger=ledger)
+        >>> release.refine(epsilon=2, vault=vault, ledger=ledger).guarantee.epsilon, ledger.spent
+        (2, 2)
         """
         from sfumato.publishing import refine  # the door to the vault
 
@@ -252,7 +277,13 @@ class Release:
     # ------------------------------------------------------------------ files and pictures
 
     def save(self, path: str | Path) -> Path:
-        """Write the release to one file that `sf.load` reads: Parquet with the description in its metadata."""
+        """Write the release to one file that `sf.load` reads: Parquet with the description in its metadata.
+
+        >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+        >>> path = plan.publish(np.array([3, 0, 5, 1])).save("visits.sfumato")
+        >>> sf.load(path).total
+        9
+        """
         from sfumato.release.files import save
 
         return save(self, path)

@@ -19,13 +19,12 @@ from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from warnings import warn
 
 from sfumato.allocation.distributions import Distribution
 from sfumato.counting import Counts
 from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
-from sfumato.exact import Number, finite_float, positive_fraction
+from sfumato.exact import Number, positive_fraction
 from sfumato.interruptions import undisturbed
 from sfumato.ledger import Ledger
 from sfumato.ledger.steps import Remaining, Step
@@ -38,6 +37,7 @@ from sfumato.publishing.step import StreamStep
 from sfumato.release import Release
 from sfumato.release.outbox import rescued
 from sfumato.stream.archive import Archive, Record, alone
+from sfumato.stream.arguments import folder_name, home_beside, require_kind, weight_of
 from sfumato.stream.box import Box, Folder, Sealed
 from sfumato.stream.choices import AllocationName, TopUp, choose
 from sfumato.stream.clock import Clock
@@ -66,6 +66,11 @@ class Stream:
 
     Releases are kept in the folder `outbox`; without one in the vault, sealed; without both in a folder beside the
     ledger. `mechanism` and further keywords go to `sf.plan`.
+
+    >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
+    >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
+    >>> stream.publish(0, np.array([3, 0, 5, 1])).guarantee.epsilon
+    0.25
     """
 
     def __init__(
@@ -87,9 +92,9 @@ class Stream:
         mechanism: str | None = None,
         **options: Any,
     ) -> None:
-        _require(ledger, Ledger, "ledger", "a ledger", "sf.Ledger(path)")
+        require_kind(ledger, Ledger, "ledger", "a ledger", "sf.Ledger(path)")
         if vault is not None:
-            _require(vault, Vault, "vault", "a vault", "sf.Vault(path, key=…)")
+            require_kind(vault, Vault, "vault", "a vault", "sf.Vault(path, key=…)")
         self._clock = Clock.of(window, step)
         budget = positive_fraction(epsilon, "epsilon")
         self._allocation = choose(allocation, self._clock.steps, budget, weights, distribution)
@@ -97,12 +102,12 @@ class Stream:
         self._plan = plan(policy, workload, share, mechanism=mechanism, max_per_entity=max_per_entity, **options)
         self._vault = vault
         self._require_refinable(allocation)
-        beside = _beside(ledger, vault, outbox)
+        beside = home_beside(ledger, vault, outbox)
         self._account = ledger.stream(
             name, epsilon=budget, window=self._clock.window, policy=policy, max_per_entity=max_per_entity
         )
         self.name = self._account.name
-        self._home = beside / _folder(ledger.dataset) / _folder(self.name)
+        self._home = beside / folder_name(ledger.dataset) / folder_name(self.name)
         box: Box = Folder(self._home if outbox is None else Path(outbox))
         if outbox is None and vault is not None:
             box = Sealed(vault)
@@ -126,8 +131,13 @@ class Stream:
         `weight` says how much an error at this step matters; 0 skips it. None comes back where the step gets no budget:
         it is then recorded as skipped. A time that was published already gives its release again, without a look at
         the counts and at no cost.
+
+        >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
+        >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
+        >>> stream.publish(0, np.array([3, 0, 5, 1])).total
+        9
         """
-        given = _weight(weight)
+        given = weight_of(weight)
         with alone(self._home, self.name):
             time = self._told(time)
             number = self._clock.number(time, self._begin())
@@ -143,7 +153,12 @@ class Stream:
             return release
 
     def skip(self, time: Time) -> None:
-        """Record that nothing is published for a time. A time that is never mentioned counts the same."""
+        """Record that nothing is published for a time. A time that is never mentioned counts the same.
+
+        >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
+        >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
+        >>> stream.skip(0)
+        """
         with alone(self._home, self.name):
             time = self._told(time)
             known = self._account.at(time)
@@ -352,40 +367,3 @@ def _collecting(refusals: list[SfumatoError]) -> Iterator[None]:
         yield
     except SfumatoError as refusal:
         refusals.append(refusal)
-
-
-def _beside(ledger: Ledger, vault: Vault | None, outbox: str | Path | None) -> Path:
-    """The folder beside the ledger; a ledger on a server has none, so it is beside what is on this machine."""
-    beside = ledger.path
-    if beside is None and outbox is not None:
-        beside = Path(outbox).absolute()
-    elif beside is None and vault is not None:
-        beside = vault.path
-    if beside is None or not beside.name:
-        raise InvalidInput(
-            f"outbox is missing: the ledger '{ledger.place}' is on a server, so there is no folder beside it for the "
-            "releases. Nothing was drawn or recorded. Pass outbox, a folder, or a vault."
-        )
-    return beside.with_name(f"{beside.name}.streams")
-
-
-def _folder(name: str) -> str:
-    """A name may be any text, '..' among them; a folder may not."""
-    return quote(name, safe="").replace(".", "%2E")
-
-
-def _weight(given: Any) -> float | None:
-    if given is None:
-        return None
-    if finite_float(given, "weight") < 0:
-        raise InvalidInput(
-            f"weight={given!r} must be at least 0. Nothing was drawn or recorded. Use 0 to skip the step."
-        )
-    return float(given)
-
-
-def _require(given: Any, kind: type, name: str, noun: str, example: str) -> None:
-    if not isinstance(given, kind):
-        raise InvalidInput(
-            f"{name}={type(given).__name__} is not {noun}. Nothing was drawn or recorded. Open one with {example}."
-        )

@@ -58,6 +58,10 @@ class Vault:
     A missing directory is made, for its owner alone, and so is a missing key file as long as the vault is empty.
     Without `key` the key is read from the environment variable SFUMATO_VAULT_KEY, in base64. The key must not lie in
     the vault: a copy of the one would be a copy of both. A pickled vault carries the path of its key, never the key.
+
+    >>> vault = sf.Vault("secrets", key="vault.key")  # a missing key file is created
+    >>> vault.check()
+    ()
     """
 
     def __init__(
@@ -204,7 +208,14 @@ class Vault:
             yield
 
     def check(self) -> tuple[Finding, ...]:
-        """Open every file and say of every release which levels it has and whether all is intact."""
+        """Open every file and say of every release which levels it has and whether all is intact.
+
+        >>> vault = sf.Vault("secrets", key="vault.key")
+        >>> plan = sf.plan(sf.bounded(sf.Line(0, 4, cells=4)), sf.histogram(), epsilon=1)
+        >>> release = plan.publish(np.array([3, 0, 5, 1]), vault=vault)
+        >>> [finding.problem for finding in vault.check()]
+        [None]
+        """
         return tuple(self._finding(name, outbox) for name, outbox in self._shelf.releases().items())
 
     def __repr__(self) -> str:

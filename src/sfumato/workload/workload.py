@@ -32,7 +32,11 @@ class Coefficients(Protocol):
 
 
 class Workload(ABC):
-    """A set of linear queries on the counts, each as important as the next. It is public and knows no data."""
+    """A set of linear queries on the counts, each as important as the next. It is public and knows no data.
+
+    >>> sf.ranges().count(sf.Line(0, 4, cells=4)), sf.histogram().count(sf.Line(0, 4, cells=4))
+    (10, 4)
+    """
 
     @abstractmethod
     def check(self, domain: Domain) -> None:
@@ -174,17 +178,29 @@ class MatrixQueries(Workload):
 
 
 def histogram() -> Workload:
-    """Every cell by itself."""
+    """Every cell by itself.
+
+    >>> sf.histogram().count(sf.Grid(bounds=(0, 0, 1, 1), shape=(8, 8)))
+    64
+    """
     return ProductQueries(AxisQueries.CELLS)
 
 
 def prefixes() -> Workload:
-    """Every range that begins at the lower end of each axis: the distribution function."""
+    """Every range that begins at the lower end of each axis: the distribution function.
+
+    >>> sf.prefixes().count(sf.Line(0, 24, cells=24))
+    24
+    """
     return ProductQueries(AxisQueries.PREFIXES)
 
 
 def ranges(given: ArrayLike | None = None) -> Workload:
-    """All ranges (boxes of whole cells), or the given ones in the domain's units."""
+    """All ranges (boxes of whole cells), or the given ones in the domain's units.
+
+    >>> sf.ranges([(0, 6), (6, 12)]).count(sf.Line(0, 24, cells=24))
+    2
+    """
     if given is None:
         return ProductQueries(AxisQueries.RANGES)
     try:
@@ -197,7 +213,11 @@ def ranges(given: ArrayLike | None = None) -> Workload:
 
 
 def queries(matrix: Any) -> Workload:
-    """Any linear queries, one row each, over the cells in C order; dense or SciPy sparse."""
+    """Any linear queries, one row each, over the cells in C order; dense or SciPy sparse.
+
+    >>> sf.queries([[1, 1, 0], [0, 0, 1]]).count(sf.Line(0, 3, cells=3))
+    2
+    """
     try:
         table = scipy.sparse.csr_matrix(matrix, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -20,6 +20,7 @@ from sfumato.policies import threshold
 from sfumato.vault import Vault
 
 POLICY = threshold(Line(0, 1, cells=5), theta=1)
+SHARED = Path(__file__).resolve().parent.parent / "ledger"  # where ledger_worker.py is
 
 
 def open_all(directory: Path) -> tuple[Vault, Ledger]:
@@ -131,7 +132,9 @@ def _limit_files(limit: int) -> None:
 def run(action: str, directory: Path, *numbers: int) -> subprocess.Popen[str]:
     """Start one of these programs."""
     command = [sys.executable, __file__, action, str(directory), *map(str, numbers)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    path = os.pathsep.join([str(SHARED), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def output(process: subprocess.Popen[str]) -> str:

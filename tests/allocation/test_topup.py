@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from allocation_oracle import keeps_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_oracle import keeps_to
 
 from sfumato.allocation import Bernoulli, OnlineAllocator, TopUpAllocator, allocate, draw, total_error
 from sfumato.errors import InvalidInput

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from allocation_oracle import keeps_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_oracle import keeps_to
 
 from sfumato.allocation import Bernoulli, Empirical, Markov, OnlineAllocator, Periodic, allocate, draw, total_error
 from sfumato.allocation.baselines import even, even_where_it_matters, paper_online, sample

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from allocation_oracle import binary, decimal, general_optimum, keeps_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stream_oracle import binary, decimal, general_optimum, keeps_to
 
 from sfumato.allocation import allocate, total_error
 from sfumato.allocation.bands import spread, window_sums

@@ -1,4 +1,4 @@
-"""What tests of privacy share: a place for a ledger, a vault, and a state that is in it."""
+"""What tests of the ledger share: a place for one, in a file and on a server."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from pathlib import Path
 import postgres_server
 import pytest
 from postgres_server import Server
-from vault_states import NAME, first_state
-
-from sfumato.vault import State, Vault
 
 
 @pytest.fixture(params=["file", "server"])
@@ -20,19 +17,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "budget.db")
     server = postgres_server.shared()
     return server.url(server.fresh())
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Vault:
-    return Vault(tmp_path / "secrets", key=tmp_path / "vault.key")
-
-
-@pytest.fixture
-def kept(vault: Vault) -> State:
-    """A state that is in the vault."""
-    state = first_state()
-    vault.create(NAME, state)
-    return state
 
 
 @pytest.fixture
