@@ -18,7 +18,7 @@ import sfumato as sf
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "sfumato"
 LAYERS = [
-    ("_version", "errors"),
+    ("_types", "_version", "errors"),
     ("exact", "files", "interruptions", "locks", "reading"),
     ("noise", "linear"),
     ("domain",),

@@ -28,10 +28,10 @@ from scipy import sparse
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 from _report import table, write_json
+from stream_baselines import even, even_where_it_matters, paper_online
 from w_event import budget_absorption, budget_distribution
 
 from sfumato.allocation import Bernoulli, OnlineAllocator, TopUpAllocator, allocate, draw, total_error
-from sfumato.allocation.baselines import even, even_where_it_matters, paper_online
 
 PANELS = [(4, 0.5), (7, 0.5), (4, 0.75)]
 PARTS = ["figures", "paper", "data", "speed"]

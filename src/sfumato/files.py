@@ -33,10 +33,10 @@ def replacing(path: str | Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
         with suppress(FileNotFoundError):
             temporary.unlink()
         raise
-    settle(target.parent)
+    sync_folder(target.parent)
 
 
-def settle(directory: Path) -> None:
+def sync_folder(directory: Path) -> None:
     """Make the names in a directory durable, new, renamed and removed, where the system lets it be synchronised."""
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
@@ -77,7 +77,7 @@ class Reserved:
         os.close(self._handle)
         self._open = False
         self._temporary.replace(self.path)
-        settle(self.path.parent)
+        sync_folder(self.path.parent)
 
     def discard(self) -> None:
         """Remove what was not filled."""

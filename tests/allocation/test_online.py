@@ -9,9 +9,9 @@ import pytest
 from allocation_oracle import keeps_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stream_baselines import even, even_where_it_matters, paper_online, sample
 
 from sfumato.allocation import Bernoulli, Empirical, Markov, OnlineAllocator, Periodic, allocate, draw, total_error
-from sfumato.allocation.baselines import even, even_where_it_matters, paper_online, sample
 from sfumato.allocation.solver import Present, solve
 from sfumato.errors import InvalidInput
 

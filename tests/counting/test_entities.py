@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sfumato.counting import CountReport, Counts, count
-from sfumato.counting import stream as stream_module
+from sfumato.counting import batches as stream_module
 from sfumato.counting.columns import Columns
 from sfumato.counting.entities import Entities, dealt
 from sfumato.counting.inputs import Database, open_view

@@ -11,10 +11,10 @@ from sfumato.errors import TooLarge
 from sfumato.linear import (
     Bins,
     Coarse,
+    CubeIncidence,
     Difference,
     Embedded,
     Haar,
-    Hanging,
     Hats,
     Hierarchy,
     Identity,
@@ -74,7 +74,7 @@ LINES = [
     Coarse(PseudoInverse(Haar(4)), np.array([0, 2, 5, 6, N])),
     Selection(np.arange(N) % 3 == 0),
     Incidence(N, np.array([0, 1, 4, 7]), np.array([1, 2, 9, -1])),
-    Hanging((N,), 3),
+    CubeIncidence((N,), 3),
     Stranger(STRANGE.T),
     PseudoInverse(Stranger(STRANGE)),
 ]
@@ -82,7 +82,7 @@ GRIDS = [
     Kronecker([PseudoInverse(Haar(3)), Difference(4)]),
     Selection(np.arange(N) % 3 == 0),
     Incidence(N, np.array([0, 1, 4, 7]), np.array([1, 2, 9, -1])),
-    Hanging((3, 4), 2),
+    CubeIncidence((3, 4), 2),
     PseudoInverse(Stranger(STRANGE)),
 ]
 
@@ -125,7 +125,7 @@ def test_mean_variances_are_those_of_the_written_matrix(estimator, kind):
     felt = written(estimator)
     want = float(np.trace(felt.T @ kind.gram(N) @ felt))
     assert estimator.mean_square(kind, (N,)) == pytest.approx(want)
-    if len(estimator.factors) == 1 and not isinstance(estimator, (Selection, Incidence, Hanging)):
+    if len(estimator.factors) == 1 and not isinstance(estimator, (Selection, Incidence, CubeIncidence)):
         assert kind.mean_variance(estimator) == pytest.approx(want)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.linear import Difference, Hanging, Identity, Incidence, Kronecker, PseudoInverse
+from sfumato.linear import CubeIncidence, Difference, Identity, Incidence, Kronecker, PseudoInverse
 
 
 def spanner_witness(mechanism, u, v):
@@ -17,12 +17,12 @@ def spanner_witness(mechanism, u, v):
     shape, side = mechanism.policy.domain.shape, mechanism.spanner.side
     ends = [tuple(int(i) for i in np.unravel_index(cell, shape)) for cell in (u, v)]
     for block, c in zip(blocks, found, strict=True):
-        if isinstance(block.estimator, Hanging):
+        if isinstance(block.estimator, CubeIncidence):
             for end, sign in zip(ends, (1, -1), strict=True):
                 _hang(shape, side, c, end, sign)
     there, here = ([i // side for i in end] for end in ends)  # the cubes, numbered along every axis
     for block, c in zip(blocks, found, strict=True):
-        if isinstance(block.estimator, Hanging):
+        if isinstance(block.estimator, CubeIncidence):
             continue
         factors = [placed.inner for placed in block.estimator.factors]
         (axis,) = (i for i, factor in enumerate(factors) if isinstance(factor, Difference))

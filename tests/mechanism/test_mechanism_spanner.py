@@ -17,7 +17,7 @@ from mechanism_oracle import all_queries, box, cost, no_noise, some_noise, unit
 from spanner_oracle import spanner_witness
 
 import sfumato as sf
-from sfumato.linear import Difference, Embedded, Haar, Hanging, Hierarchy, Identity, Incidence, PseudoInverse
+from sfumato.linear import CubeIncidence, Difference, Embedded, Haar, Hierarchy, Identity, Incidence, PseudoInverse
 from sfumato.linear.operator import range_weights
 from sfumato.mechanism import build, mechanism_from_spec, variants
 from sfumato.mechanism.edges.spanner import split
@@ -231,7 +231,7 @@ def test_the_edges_that_carry_noise_are_those_of_the_spanner():
     for policy in EVERY:
         for mechanism in spanners(policy):
             for estimator in (block.estimator for block in mechanism.model.blocks):
-                if isinstance(estimator, Hanging):
+                if isinstance(estimator, CubeIncidence):
                     edges = mechanism.spanner.internal
                     dense = Incidence(policy.domain.size, edges[:, 0], edges[:, 1]).dense()
                     assert np.array_equal(estimator.dense(), dense)
@@ -264,13 +264,13 @@ def test_operators_refuse_what_they_cannot_do():
         Embedded(Identity(2), np.array([3, 1]), 5)
     assert str(refusal.value) == "cells must be 2 rising positions on a line of 5 cells, one for each row."
     with pytest.raises(sf.InvalidInput) as refusal:
-        Hanging((4, 4), 2).range_moments(np.zeros(1), np.ones(1))
+        CubeIncidence((4, 4), 2).range_moments(np.zeros(1), np.ones(1))
     assert str(refusal.value) == "ranges over the shape (4, 4) have 2 axes: use box_moments."
 
 
 def test_ranges_in_many_dimensions_are_described_by_their_moments():
-    assert Hanging((3, 3, 3), 2).box_terms((3, 3, 3), np.zeros((1, 3)), np.ones((1, 3))) is not None
-    assert Hanging((3, 3, 3, 3), 2).box_terms((3, 3, 3, 3), np.zeros((1, 4)), np.ones((1, 4))) is None
+    assert CubeIncidence((3, 3, 3), 2).box_terms((3, 3, 3), np.zeros((1, 3)), np.ones((1, 3))) is not None
+    assert CubeIncidence((3, 3, 3, 3), 2).box_terms((3, 3, 3, 3), np.zeros((1, 4)), np.ones((1, 4))) is None
 
 
 # --- the choice -------------------------------------------------------------------------------------------------------

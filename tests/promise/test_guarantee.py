@@ -17,7 +17,7 @@ from sfumato.domain import Grid, Line
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.promise import SAMPLER_SLACK, Guarantee, Window
-from sfumato.promise.words import odds
+from sfumato.promise.wording import odds
 
 LINE = Line(0, 1, cells=21)
 POLICY = threshold(LINE, theta=2)

@@ -151,7 +151,7 @@ def test_an_older_state_is_refused(vault: Vault, kept: State) -> None:
 def test_a_staged_level_that_was_charged_otherwise_is_refused(vault: Vault, kept: State) -> None:
     vault.stage(NAME, next_state(kept, Fraction(2)), b"release", 0)
     with pytest.raises(VaultError) as refusal:
-        vault.settle(NAME, 1, "1.5")
+        vault.promote(NAME, 1, "1.5")
     assert str(refusal.value) == (
         f"The vault '{vault.path}' has level 1 of release '{NAME}' staged at epsilon=2, but it was charged at 1.5. "
         "Nothing was written. Put the newest copy of the vault back."

@@ -78,10 +78,10 @@ def test_what_is_staged_changes_nothing_until_it_is_settled(vault: Vault, kept: 
     assert staged is not None
     assert same(staged[0], finer)
     assert staged[1] == b"release"
-    assert vault.settle(NAME, 1, 2) == b"release"
+    assert vault.promote(NAME, 1, 2) == b"release"
     assert same(vault.read(NAME), finer)
     assert vault.staged(NAME) is None
-    assert vault.settle(NAME, 1, 2) == b"release"  # again, the same
+    assert vault.promote(NAME, 1, 2) == b"release"  # again, the same
     assert vault.levels(NAME) == [(0, 1), (1, 2)]
 
 
@@ -101,7 +101,7 @@ def test_the_outbox_hands_out_the_same_release(vault: Vault, kept: State) -> Non
 def test_check_reports_every_release(vault: Vault, kept: State) -> None:
     vault.create("other", first_state("other"))
     vault.stage(NAME, next_state(kept, Fraction(2)), b"release", 0)
-    vault.settle(NAME, 1, 2)
+    vault.promote(NAME, 1, 2)
     first, second = vault.check()
     assert (first.release_id, first.levels, first.outbox, first.intact) == ("other", ((0, 1),), (), True)
     assert (second.release_id, second.levels, second.outbox, second.intact) == (NAME, ((0, 1), (1, 2)), (1,), True)

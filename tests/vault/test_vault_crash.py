@@ -95,7 +95,7 @@ def test_a_level_that_a_full_disk_did_not_settle_is_settled_later(tmp_path: Path
     assert output(run("settle_on_a_full_disk", tmp_path, limit)) == USELESS.format(vault.path, "File too large") + "\n"
     assert same(vault.read(NAME), before)
     assert (vault.get_outbox(NAME, 1) is not None) == (limit == 900)
-    assert vault.settle(NAME, 1, 2) == finer.measured.tobytes()
+    assert vault.promote(NAME, 1, 2) == finer.measured.tobytes()
     assert same(vault.read(NAME), finer)
 
 

@@ -86,7 +86,7 @@ def test_only_the_next_level_of_the_same_chain_is_taken(vault: Vault, kept: Stat
 def test_nothing_to_settle_is_said(vault: Vault, kept: State) -> None:
     vault.stage(NAME, next_state(kept, Fraction(2)), b"release", 0)
     with pytest.raises(VaultError) as refusal:
-        vault.settle(NAME, 2, 3)
+        vault.promote(NAME, 2, 3)
     assert str(refusal.value) == (
         f"The vault '{vault.path}' has nothing staged for level 2 of release '{NAME}'. Nothing was written. Stage the "
         "level first; if it was charged already, put the newest copy of the vault back."

@@ -64,7 +64,7 @@ def next_state(state: State, epsilon: Fraction) -> State:
 def advance(vault: Vault, state: State) -> None:
     """Make a state the current one as a refinement does, where the charge between the two steps is not at issue."""
     vault.stage(state.release_id, state, state.measured.tobytes(), expected_level=state.level - 1)
-    vault.settle(state.release_id, state.level, state.epsilon)
+    vault.promote(state.release_id, state.level, state.epsilon)
 
 
 def same(first: State, second: State) -> bool:

@@ -45,7 +45,7 @@ def refine(directory: Path, level: int) -> bytes:
                 finer = next_state(vault.read(NAME, at_least=counted), epsilon)
                 vault.stage(NAME, finer, finer.measured.tobytes(), expected_level=level - 1)
             ledger.raise_level(NAME, level=level, epsilon=epsilon, label="finer")
-        return vault.settle(NAME, level, epsilon)
+        return vault.promote(NAME, level, epsilon)
 
 
 def next_level(directory: Path) -> int:
@@ -118,7 +118,7 @@ def settle_on_a_full_disk(directory: Path, limit: int) -> None:
     vault, _ = open_all(directory)
     _limit_files(limit)
     try:
-        vault.settle(NAME, 1, 2)
+        vault.promote(NAME, 1, 2)
     except VaultError as error:
         print(error)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.allocation.bands import smallest
-from sfumato.allocation.feasible import FULL, Lattice, Rooms, largest_reading
+from sfumato.allocation.feasible import UNITS_OF_EPSILON, Lattice, Rooms, largest_reading
 from sfumato.allocation.solver import solve
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, finite_float, fraction, positive_fraction, positive_int, text
@@ -78,11 +78,11 @@ def divide(weights: Array, rooms: Rooms, window: int, power: float, lattice: Lat
     """Units of the lattice for (steps, sequences) of weights, given what is left in the windows."""
     if not weights.size:
         return np.zeros(weights.shape, dtype=np.int64)
-    open_steps = smallest(rooms.units.astype(np.float64), window, len(weights)) >= FULL
+    open_steps = smallest(rooms.units.astype(np.float64), window, len(weights)) >= UNITS_OF_EPSILON
     w = np.where(open_steps, weights, 0.0)
     shares = np.broadcast_to(lattice.shares(rooms.units + rooms.beyond), (len(rooms.units), w.shape[1]))
     solution = solve(w, shares, window, power)
-    return lattice.settle(solution.budgets, rooms, window)
+    return lattice.round_within_windows(solution.budgets, rooms, window)
 
 
 def room_now(before: Sequence[Number], window: int, epsilon: Fraction) -> Fraction:

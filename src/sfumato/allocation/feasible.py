@@ -26,7 +26,8 @@ from sfumato.exact import Number, fraction, text
 Units = NDArray[np.int64]
 
 BITS = 52
-FULL = 1 << 32  # units, a millionth of ε: a smaller room is no room, what it could hold would drown in its noise
+# A millionth of ε: a smaller room is no room, what it could hold would drown in its noise.
+UNITS_OF_EPSILON = 1 << 32
 FLOAT_RANGE = Fraction(10) ** 100
 
 
@@ -83,7 +84,7 @@ class Lattice:
         """Units as doubles, exactly."""
         return np.ldexp(units.astype(np.float64), -self.exponent)
 
-    def settle(
+    def round_within_windows(
         self, shares: Array, rooms: Rooms, window: int, *, floor: Units | None = None, fill: bool = True
     ) -> Units:
         """Parts of ε as units of the lattice, none below its floor and no window over its room.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.allocation.allocate import checked, checked_history, checked_weights, first_shared, room_now, rooms_after
 from sfumato.allocation.bands import smallest
 from sfumato.allocation.distributions import Distribution
-from sfumato.allocation.feasible import FULL, Lattice
+from sfumato.allocation.feasible import UNITS_OF_EPSILON, Lattice
 from sfumato.allocation.solver import Present, solve
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, finite_float, positive_int
@@ -64,10 +64,10 @@ class OnlineAllocator:
         if finite_float(weight, "weight") < 0:
             raise InvalidInput(f"weight={weight!r} must be at least 0. Nothing was drawn or recorded.")
         own = self.lattice.rooms([room_now(recent, self.window, total)], 1)
-        if weight == 0 or own.units[0, 0] < FULL:
+        if weight == 0 or own.units[0, 0] < UNITS_OF_EPSILON:
             return 0.0
         share = self._choose(recent, len(history), float(weight), float(self.lattice.shares(own.units)[0, 0]))
-        units = self.lattice.settle(np.array([[share]]), own, 1, fill=False)
+        units = self.lattice.round_within_windows(np.array([[share]]), own, 1, fill=False)
         return float(self.lattice.budgets(units)[0, 0])
 
     def run(self, weights: Sequence[float]) -> NDArray[np.float64]:
@@ -86,7 +86,7 @@ class OnlineAllocator:
             return room
         futures = self.distribution.sample(self.samples, ahead, step=step, weight=weight, seed=self.seed)
         rooms = self.lattice.rooms(rooms_after([*recent, 0], self.window, self.lattice.epsilon, ahead), ahead)
-        served = smallest(rooms.units.astype(np.float64), self.window, ahead) >= FULL
+        served = smallest(rooms.units.astype(np.float64), self.window, ahead) >= UNITS_OF_EPSILON
         weights = np.where(served, checked_weights(futures).T, 0.0)
         # A future that publishes nothing beside the present step asks nothing of it.
         weights = weights[:, weights[: self.window - 1].any(axis=0)]

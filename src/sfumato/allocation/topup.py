@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from sfumato.allocation.allocate import checked_history, checked_weights, first_shared, room_now, rooms_after
 from sfumato.allocation.bands import smallest, window_sums
-from sfumato.allocation.feasible import FULL, Lattice, Rooms, Units
+from sfumato.allocation.feasible import UNITS_OF_EPSILON, Lattice, Rooms, Units
 from sfumato.allocation.online import OnlineAllocator
 from sfumato.allocation.solver import solve
 from sfumato.errors import InvalidInput
@@ -66,7 +66,7 @@ class TopUpAllocator:
         recent = checked_history(history, window, lattice.epsilon, "history", since=since)
         room = lattice.rooms([room_now(recent, window, lattice.epsilon)], 1)
         share = np.array([[self.first * float(own) / float(lattice.epsilon)]])
-        return float(lattice.budgets(lattice.settle(share, room, 1, fill=False))[0, 0])
+        return float(lattice.budgets(lattice.round_within_windows(share, room, 1, fill=False))[0, 0])
 
     def raises(
         self,
@@ -144,10 +144,10 @@ def best_above(weights: Array, floor: Units, rooms: Rooms, window: int, power: f
     """The best budgets on the lattice that are nowhere below the floor; full windows leave their steps as they are."""
     count = len(rooms.units)
     free = rooms.units - np.rint(window_sums(floor.astype(np.float64), window, count)).astype(np.int64)
-    raisable = (smallest(free.astype(np.float64), window, len(weights)) >= FULL) & (weights > 0)
+    raisable = (smallest(free.astype(np.float64), window, len(weights)) >= UNITS_OF_EPSILON) & (weights > 0)
     if not raisable.any():
         return floor
     solution = solve(
         np.where(raisable, weights, 0.0), lattice.shares(rooms.units), window, power, floor=lattice.shares(floor)
     )
-    return lattice.settle(np.where(raisable, solution.budgets, 0.0), rooms, window, floor=floor)
+    return lattice.round_within_windows(np.where(raisable, solution.budgets, 0.0), rooms, window, floor=floor)

@@ -15,7 +15,7 @@ from sfumato.allocation import Bernoulli, Distribution, Empirical, Markov, Perio
 from sfumato.app import options, preflight
 from sfumato.app.groups import Columns, WindowQuestion, takes_groups
 from sfumato.app.output import GROSS_DATA, emit, reported, say, tell_operator
-from sfumato.app.ruler import Ruler
+from sfumato.app.step_grid import StepGrid
 from sfumato.app.times import Times, read
 from sfumato.counting.columns import choose_columns
 from sfumato.counting.inputs import Database
@@ -87,13 +87,13 @@ def stream(
             rule.domain
         )
         times = read(data, database, fields, time, step, time_format)
-        ruler = times.ruler
-        known, begin = _weights(weights), None if start is None else ruler.time(start, "--start")
+        grid = times.grid
+        known, begin = _weights(weights), None if start is None else grid.time(start, "--start")
         if known is not None and begin is None:
             raise InvalidInput("--weights count from --start. Nothing was counted, drawn or recorded. Give --start.")
         if ended and (allocation != "top-up" or stop is None):
             raise InvalidInput("--ended goes with --allocation top-up and --stop. Nothing was counted or drawn.")
-        end = ruler.now() if stop is None else ruler.time(stop, "--stop")
+        end = grid.now() if stop is None else grid.time(stop, "--stop")
         ledger = sf.Ledger(ledger_place, dataset=dataset)
         if check:
             found = _check(times, _first(ledger, name, begin), end, question, columns, as_json)
@@ -103,37 +103,37 @@ def stream(
             options.workload(question.workload),
             epsilon=question.epsilon,
             window=window,
-            step=ruler.step if isinstance(ruler.step, timedelta) else None,
+            step=grid.step if isinstance(grid.step, timedelta) else None,
             ledger=ledger,
             name=name,
             allocation=allocation,  # type: ignore[arg-type]
-            weights=_in_advance(known, ruler, begin, end) if allocation == "offline" else None,
+            weights=_in_advance(known, grid, begin, end) if allocation == "offline" else None,
             distribution=_distribution(distribution),
             vault=None if vault_folder is None else sf.Vault(vault_folder, key),
             max_per_entity=question.max_per_entity,
             outbox=out,
             mechanism=question.mechanism,
         )
-        moments = list(ruler.steps(_next(series, ruler, begin), end))
+        moments = list(grid.steps(_next(series, grid, begin), end))
         reports: list[CountReport] = []
         done = {"published": 0, "skipped": 0}
         with advancing(not as_json, lambda: len(moments)) as advance:
             for moment in moments:
-                weight = None if known is None or begin is None else known[ruler.number(moment, begin) % len(known)]
+                weight = None if known is None or begin is None else known[grid.number(moment, begin) % len(known)]
                 counts = None
                 if weight != 0:
-                    counts = columns.count(ruler.records(times.frame, moment), rule, question.max_per_entity)
+                    counts = columns.count(grid.records(times.frame, moment), rule, question.max_per_entity)
                     reports.append(counts.report)
                 release = series.publish(moment, counts, weight)
                 done["skipped" if release is None else "published"] += 1
                 advance(1)
         if moments:  # told, and nothing stopped: a step that is left out would be seen
-            _warn(times.report(series.history()[0].time, ruler.after(moments[-1])), reports)
+            _warn(times.report(series.history()[0].time, grid.after(moments[-1])), reports)
         if ended:
             series.top_up(ended=True)
         if picture is not None:
             series.plot(picture)
-        _report(series, ruler, done, out, as_json)
+        _report(series, grid, done, out, as_json)
 
 
 def _first(ledger: sf.Ledger, name: str, begin: Time | None) -> Time:
@@ -148,10 +148,10 @@ def _check(
     times: Times, begin: Time, end: Time, question: WindowQuestion, columns: Columns, as_json: bool
 ) -> tuple[str, ...]:
     """What is wrong with the data, told; and the gross errors."""
-    steps = list(times.ruler.steps(begin, end))
-    last = times.ruler.after(steps[-1]) if steps else begin
+    steps = list(times.grid.steps(begin, end))
+    last = times.grid.after(steps[-1]) if steps else begin
     told = times.report(begin, last)
-    inside = times.ruler.between(times.frame, begin, last)
+    inside = times.grid.between(times.frame, begin, last)
     counted = columns.count(inside, question.rule(), question.max_per_entity).report
     if as_json:
         both = {"times": preflight.as_data(told, GROSS), "records": preflight.as_data(counted, GROSS)}
@@ -173,11 +173,11 @@ def _warn(told: CountReport, reports: list[CountReport]) -> None:
         preflight.warn(added(reports))
 
 
-def _next(series: Stream, ruler: Ruler, begin: Time | None) -> Time:
+def _next(series: Stream, grid: StepGrid, begin: Time | None) -> Time:
     """Where to go on: after the last step of the stream, or at its beginning."""
     history = series.history()
     if history:
-        return ruler.after(history[-1].time)
+        return grid.after(history[-1].time)
     if begin is None:
         raise _new(series.name)
     return begin
@@ -198,11 +198,11 @@ def _weights(given: str | None) -> list[float] | None:
     return options.numbers(",".join(text.replace(",", " ").split()), "--weights")
 
 
-def _in_advance(known: list[float] | None, ruler: Ruler, begin: Time | None, end: Time) -> list[float] | None:
+def _in_advance(known: list[float] | None, grid: StepGrid, begin: Time | None, end: Time) -> list[float] | None:
     """The weight of every step up to the end, the given ones repeated."""
     if known is None or begin is None:
         return None
-    return [known[i % len(known)] for i in range(ruler.number(end, begin))]
+    return [known[i % len(known)] for i in range(grid.number(end, begin))]
 
 
 def _distribution(given: str | None) -> Distribution | None:
@@ -222,11 +222,11 @@ def _distribution(given: str | None) -> Distribution | None:
     )
 
 
-def _report(series: Stream, ruler: Ruler, done: dict[str, int], out: Path, as_json: bool) -> None:
+def _report(series: Stream, grid: StepGrid, done: dict[str, int], out: Path, as_json: bool) -> None:
     history = series.history()
     lost = [record for record in history if record.release_id is not None and record.path is None]
     raised = sum(record.level > 0 for record in history)
-    left = series.remaining(ruler.after(history[-1].time) if history else None)
+    left = series.remaining(grid.after(history[-1].time) if history else None)
     if as_json:
         emit(
             {

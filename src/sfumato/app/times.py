@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.app.ruler import Ruler, has_unit
+from sfumato.app.step_grid import StepGrid, has_unit
 from sfumato.counting.columns import Field
 from sfumato.counting.hushing import hushed
 from sfumato.counting.inputs import Database, open_frame
@@ -36,7 +36,7 @@ class Times:
     """Records with the column that says when they happened, as times or whole numbers."""
 
     frame: Any
-    ruler: Ruler
+    grid: StepGrid
     written: int | None
     """How many rows say something in the column, where it was text."""
 
@@ -44,8 +44,8 @@ class Times:
         """How many rows have no time, one that cannot be read, or one outside the steps; one pass, nothing charged."""
         import narwhals as nw
 
-        time = nw.col(self.ruler.column)
-        low, high = self.ruler.place(begin), self.ruler.place(end)
+        time = nw.col(self.grid.column)
+        low, high = self.grid.place(begin), self.grid.place(end)
         within = ((time >= low) & (time < high)).cast(nw.Int64).sum()
         asked = (nw.len().alias("rows"), time.count().alias("readable"), within.alias("within"))
         (row,) = hushed(
@@ -62,7 +62,7 @@ class Times:
 
 
 def read(data: str, database: Database, fields: Sequence[Field], column: str, step: str, written: str | None) -> Times:
-    """The records with their times, and the ruler that cuts them; refused where the column tells no time.
+    """The records with their times, and the grid that cuts them; refused where the column tells no time.
 
     ``fields`` are the columns that will be counted.
     """
@@ -75,9 +75,9 @@ def read(data: str, database: Database, fields: Sequence[Field], column: str, st
                 f"--time-format {written!r} does not go with --step {step!r}, a whole number. Nothing was counted. Use "
                 "1h and the like, or leave it out."
             )
-        return Times(frame, Ruler.of(frame, column, step), None)
+        return Times(frame, StepGrid.of(frame, column, step), None)
     if kind.is_numeric() and written is None and not _is_text_file(data):
-        return Times(frame, Ruler.of(frame, column, step), None)  # refuses, and names what goes with numbers
+        return Times(frame, StepGrid.of(frame, column, step), None)  # refuses, and names what goes with numbers
     if typed:
         raise InvalidInput(
             f"--time-format {written!r} is for text, and column {column!r} is of type {kind}. Nothing was counted. "
@@ -105,7 +105,7 @@ def read(data: str, database: Database, fields: Sequence[Field], column: str, st
     import narwhals as nw
 
     frame = nw.from_native(relation.project(f"* REPLACE ({expression} AS {quoted(column)})"))
-    return Times(frame, Ruler.of(frame, column, step), int(said))
+    return Times(frame, StepGrid.of(frame, column, step), int(said))
 
 
 def _type(frame: Any, column: str) -> Any:

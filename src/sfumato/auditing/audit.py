@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.auditing.databases import bases, tiny
 from sfumato.auditing.exact.by_form import audit_by_form
 from sfumato.auditing.exact.order_statistics import audit_order
@@ -27,8 +27,6 @@ from sfumato.mechanism import Mechanism
 from sfumato.planning import Plan
 from sfumato.policies import Policy
 from sfumato.quantiles import OrderMechanism
-
-Integers = NDArray[np.int64]
 
 CONFIDENCE = 1 - 1e-6
 SAMPLES = 200_000  # runs on either neighbour

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.policies import Policy
-
-Integers = NDArray[np.int64]
 
 MOST_TINY_DATABASES = 200  # of one number of records: up to so many, all of them are tried
 

@@ -14,13 +14,10 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import TooLarge
 from sfumato.policies import ABSENT, Policy
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SHARE_OF_DELTA = 1 - Fraction(1, 10**9)  # that is moved at the most: the margin that `within` states
 MOST_EDGES = 4096  # audited; of more a sample is taken

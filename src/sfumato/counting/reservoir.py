@@ -37,7 +37,7 @@ class Reservoir:
         self._rows = 0
 
     def add(self, entities: NDArray[np.uint64], cells: NDArray[np.int32]) -> None:
-        """Offer records. Entities are 64-bit digests; two that collide would share their m (see `Stream`)."""
+        """Offer records. Entities are 64-bit digests; two that collide would share their m (see `Batches`)."""
         self._new.append((entities, cells))
         self._rows += len(cells)
         if self._rows >= max(self.waiting, len(self._cells)):  # each row is sorted a few times, not at every turn

@@ -7,13 +7,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
+from sfumato.counting.batches import Batches, count_batches
 from sfumato.counting.columns import choose_columns
 from sfumato.counting.counts import Counts
 from sfumato.counting.frames import is_native
 from sfumato.counting.inputs import Database, is_files, open_view
 from sfumato.counting.native import count_native
 from sfumato.counting.progress import Progress, advancing
-from sfumato.counting.stream import Stream, count_stream
 from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
@@ -112,9 +112,9 @@ def count(
         if engine == "native" or (engine is None and entity is None and _stays(view.frame)):
             tally, report = count_native(view, domain, drop=drop)
         else:
-            stream = Stream(view, domain, database, entity=entity)
+            stream = Batches(view, domain, database, entity=entity)
             with advancing(progress, stream.rows if is_files(data) else None) as advance:
-                tally, report = count_stream(stream, drop=drop, limit=limit, source=randomness, advance=advance)
+                tally, report = count_batches(stream, drop=drop, limit=limit, source=randomness, advance=advance)
     report = replace(report, in_other_box=in_other_box(tally, domain))
     report.warn()
     chance = limit is None or source is None or source.private

@@ -12,11 +12,9 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.errors import InvalidInput
-
-Integers = NDArray[np.int64]
 
 CHUNK = 1 << 14  # points walked at a time: the work arrays stay inside a core's cache
 TABLE_BITS = 10  # bits of position that one look into a table settles; with all states it fits the cache

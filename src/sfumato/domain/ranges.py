@@ -8,12 +8,10 @@ the border cells that it holds bring the clamped records with them.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.domain.interval import Interval, plain
 from sfumato.errors import DeclarationWarning, InvalidInput, warn_caller
-
-Floats = NDArray[np.float64]
 
 
 def refuse_outside(axes: tuple[Interval, ...], low: Floats, high: Floats) -> None:

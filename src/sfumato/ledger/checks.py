@@ -95,7 +95,7 @@ def require_private(private: object) -> None:
         )
 
 
-def words(value: object, name: str) -> str:
+def plain_text(value: object, name: str) -> str:
     """A text that says something, and that every database can keep: no NUL, no half of a pair of surrogates."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"{name}={value!r} must be a non-empty string. Nothing was drawn or recorded.")

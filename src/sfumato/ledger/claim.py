@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.files import settle
+from sfumato.files import sync_folder
 
 _NOREPLACE = 1  # RENAME_NOREPLACE of renameat2
 _HERE = -100  # AT_FDCWD: paths are as open() takes them
@@ -35,7 +35,7 @@ def claim(draft: Path, path: Path) -> bool:
                 draft.rename(path)  # Windows itself refuses where a file is
     except FileExistsError:
         return False
-    settle(path.parent)
+    sync_folder(path.parent)
     return True
 
 

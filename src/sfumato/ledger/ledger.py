@@ -108,7 +108,7 @@ class Ledger:
         only_new: bool,
     ) -> str:
         """Open or create; gives words for what was created, if anything was."""
-        self.dataset = checks.words(dataset, "dataset")
+        self.dataset = checks.plain_text(dataset, "dataset")
         self._store = database_at(path, timeout=timeout)
         total = None if epsilon is None else Epsilon(positive_fraction(epsilon, "epsilon"))
         account_unit = account_unit_of(unit, max_per_entity)
@@ -157,7 +157,7 @@ class Ledger:
         except that a failing disk may keep a charge it reported as failed.
         """
         asked = checks.promised(guarantee, policy, unit, max_per_entity, private)
-        label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
+        label, release_id = checks.plain_text(label, "label"), checks.plain_text(release_id, "release_id")
         checks.require_private(asked.private)
         while True:
             # Exchange rates can take a while on large domains, so they are worked out before the file is
@@ -199,7 +199,7 @@ class Ledger:
         that is paid for (`stamp`). Raises as `charge` does, and nothing is recorded then.
         """
         asked = Epsilon(positive_fraction(epsilon, "epsilon"))
-        label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
+        label, release_id = checks.plain_text(label, "label"), checks.plain_text(release_id, "release_id")
         with self._store.write() as connection:
             account, standing = self._standing(connection, release_id)
             entry = standing.raised(level, asked, label=label, time=rows.now())
@@ -214,13 +214,13 @@ class Ledger:
     def stamp(self, release_id: str, level: int) -> str | None:
         """The token of the noise that was charged for a level, or None."""
         with self._store.read() as connection:
-            return levels.stamped(connection, checks.words(release_id, "release_id"), level)
+            return levels.stamped(connection, checks.plain_text(release_id, "release_id"), level)
 
     def quote_level(self, release_id: str, *, epsilon: Number) -> Epsilon:
         """What `raise_level` would take for the next level, or its refusal. Records nothing and reserves nothing."""
         asked = Epsilon(positive_fraction(epsilon, "epsilon"))
         with self._store.read() as connection:
-            account, standing = self._standing(connection, checks.words(release_id, "release_id"))
+            account, standing = self._standing(connection, checks.plain_text(release_id, "release_id"))
         cost = standing.raised(standing.level + 1, asked, label="quote", time=rows.now()).cost
         if cost > account.remaining:
             raise standing.exceeded(asked, cost, account, self.where)
@@ -273,7 +273,7 @@ class Ledger:
         return StreamAccount(
             self._store,
             self.dataset,
-            checks.words(name, "name"),
+            checks.plain_text(name, "name"),
             epsilon=epsilon,
             window=window,
             policy=policy,
@@ -342,7 +342,7 @@ class Ledger:
         settled, and a state that was paid for is never drawn anew.
         """
         with self._store.write() as connection:
-            standing = levels.find(connection, self.dataset, checks.words(release_id, "release_id"))
+            standing = levels.find(connection, self.dataset, checks.plain_text(release_id, "release_id"))
         return None if standing is None else (standing.level, standing.epsilon)
 
     def history(self) -> tuple[Entry, ...]:

@@ -145,7 +145,7 @@ class StreamAccount:
                 max_per_entity = self.max_per_entity
             policy, unit = policy or self.policy, unit or self.unit
         asked = checks.promised(guarantee, policy, unit, max_per_entity, private)
-        label, release_id = checks.words(label, "label"), checks.words(release_id, "release_id")
+        label, release_id = checks.plain_text(label, "label"), checks.plain_text(release_id, "release_id")
         checks.require_private(asked.private)
         self._require_fitting(asked)
         return self._record(time, asked.loss, label, release_id, weight=weight, floor=floor)
@@ -163,7 +163,7 @@ class StreamAccount:
         difference. `level` must be the next one: a level made from an older state would be a second noise. `token`
         names the noise that is paid for. Raises as `charge` does, and nothing is recorded then.
         """
-        asked, label = Epsilon(positive_fraction(epsilon, "epsilon")), checks.words(label, "label")
+        asked, label = Epsilon(positive_fraction(epsilon, "epsilon")), checks.plain_text(label, "label")
         with self._store.write() as connection:
             found = self._found(connection)
             tick, clock = self._tick(found, time)

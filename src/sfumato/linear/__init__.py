@@ -6,10 +6,10 @@ data, and no dense matrix of cells × cells is built here.
 
 from sfumato.linear.bins import Bins, Coarse
 from sfumato.linear.compose import Kronecker, Product, PseudoInverse, Stack
+from sfumato.linear.cube_incidence import CubeIncidence
 from sfumato.linear.elementary import Difference, Identity, Prefix
 from sfumato.linear.embedded import Embedded
 from sfumato.linear.haar import Haar
-from sfumato.linear.hanging import Hanging
 from sfumato.linear.hats import Hats
 from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
@@ -21,10 +21,10 @@ from sfumato.linear.selection import Selection
 __all__ = [
     "Bins",
     "Coarse",
+    "CubeIncidence",
     "Difference",
     "Embedded",
     "Haar",
-    "Hanging",
     "Hats",
     "Hierarchy",
     "Identity",

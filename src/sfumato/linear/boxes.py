@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato._types import Floats
 
 
 class SummedArea:

@@ -6,11 +6,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
 from sfumato.linear.queries import Queries
-
-Floats = NDArray[np.float64]
 
 
 class Identity(Operator):

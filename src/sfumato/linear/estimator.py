@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato._types import Floats
 from sfumato.errors import TooLarge
 
 if TYPE_CHECKING:
     from sfumato.linear.queries import Queries
 
 Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 # Numbers held at a time while coefficients are written out.
 CHUNK = 1 << 22
@@ -154,16 +154,16 @@ class Estimator(ABC):
         felt = self.transpose(np.eye(self.rows))
         return float(np.einsum("ij,ij->", felt, gram @ felt))
 
-    def cell_kinds(self, shape: tuple[int, ...], pulls: tuple[Floats, ...] | None) -> NDArray[np.int64]:
+    def cell_kinds(self, shape: tuple[int, ...], total_shares: tuple[Floats, ...] | None) -> NDArray[np.int64]:
         """A number for every cell, in the domain's shape: cells with the same one feel the noise alike.
 
-        `pulls` is where a missing total is put along every axis, if one is.
+        `total_shares` is where a missing total is put along every axis, if one is.
         """
         if len(self.factors) < len(shape):
             return np.arange(math.prod(shape)).reshape(shape)  # every cell is a case of its own
         kinds = np.zeros((1,) * len(shape), dtype=np.int64)
         for axis, factor in enumerate(self.factors):
-            alike, count = _alike(factor, pulls[axis] if pulls else None)
+            alike, count = _alike(factor, total_shares[axis] if total_shares else None)
             kinds = kinds * count + np.expand_dims(alike, [i for i in range(len(shape)) if i != axis])
         return kinds
 

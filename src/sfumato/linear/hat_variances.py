@@ -20,12 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from sfumato.linear.selected import SelectedInverse
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from sfumato._types import Floats, Integers
+from sfumato.linear.selected_inverse import SelectedInverse
 
 # Numbers held at a time while many ranges are answered.
 CHUNK = 1 << 22

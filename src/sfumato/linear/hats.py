@@ -10,17 +10,14 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear.hat_variances import HatVariances, Level
 from sfumato.linear.hierarchy import LARGEST_WEIGHT
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
 from sfumato.linear.queries import Queries
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Knots lie on this fraction of a cell, so that everything about them is whole.
 STEPS = 64

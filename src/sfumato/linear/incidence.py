@@ -9,10 +9,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.linear.operator import Array, Operator, _apply
 from sfumato.linear.queries import Queries
-
-Floats = NDArray[np.float64]
 
 
 class Incidence(Operator):
@@ -109,9 +108,9 @@ class Incidence(Operator):
         mean += (together(head[inner], head[inner]) - 2 * together(tail[inner], head[inner])).sum()
         return float(mean)
 
-    def cell_kinds(self, shape: tuple[int, ...], pulls: tuple[Floats, ...] | None) -> NDArray[np.int64]:
+    def cell_kinds(self, shape: tuple[int, ...], total_shares: tuple[Floats, ...] | None) -> NDArray[np.int64]:
         """All noises are alike, so that the number of edges of a cell says everything."""
-        del pulls
+        del total_shares
         ends = np.concatenate([self.tail, self.head[self.head >= 0]])
         return np.bincount(ends, minlength=self.rows).astype(np.int64).reshape(shape)
 

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.errors import InvalidInput
 from sfumato.linear.hierarchy import LARGEST_WEIGHT, Hierarchy, _spread, _sum_groups
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
-
-Floats = NDArray[np.float64]
 
 
 class PrefixBlocks(Operator):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from sfumato._types import Floats, Integers
 
 
 class PrefixVariances(Protocol):

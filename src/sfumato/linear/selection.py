@@ -7,11 +7,10 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.linear.boxes import SummedArea, pieces
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.queries import Queries
-
-Floats = NDArray[np.float64]
 
 
 class Selection(Operator):
@@ -54,7 +53,7 @@ class Selection(Operator):
         cover = reduce(np.multiply.outer, [queries.inclusion(n) for n in shape])
         return float(cover.ravel()[self.mask.ravel()].sum())
 
-    def cell_kinds(self, shape: tuple[int, ...], pulls: tuple[Floats, ...] | None) -> NDArray[np.int64]:
+    def cell_kinds(self, shape: tuple[int, ...], total_shares: tuple[Floats, ...] | None) -> NDArray[np.int64]:
         """Chosen or not."""
-        del pulls
+        del total_shares
         return self.mask.reshape(shape).astype(np.int64)

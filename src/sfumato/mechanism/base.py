@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.exact import text
 from sfumato.mechanism.forms import Additive, Form
@@ -20,9 +20,6 @@ from sfumato.mechanism.runs import Runs
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.policies import Policy
 from sfumato.workload import Workload
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # The declared cap: arithmetic is laid out for as many records. Beyond it a total is no longer exact in double
 # precision, and no set of records is as large. Whether sums could leave 64 bits is judged from it, never from counts.
@@ -253,7 +250,7 @@ def require_connected(policy: Policy, name: str) -> None:
         raise InvalidInput(f"mechanism={name!r} needs a connected policy; under this one use mechanism='edges'.")
 
 
-def settle(estimates: Floats, total: int) -> Floats:
+def with_exact_total(estimates: Floats, total: int) -> Floats:
     """Estimates that sum to the public total exactly, in floating point and in any order of addition.
 
     They are rounded to a binary fraction so fine that no sum of them needs more than 53 bits, and the few units that

@@ -19,14 +19,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sfumato._types import Floats, Integers
 from sfumato.linear import Operator
 from sfumato.noise import DiscreteLaplace, Geometric, Source
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class AddsNoise(Protocol):

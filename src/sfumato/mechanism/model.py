@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.domain import Domain
 from sfumato.linear import Operator
 from sfumato.linear.estimator import Estimator, range_weights
 from sfumato.noise import DiscreteLaplace
 from sfumato.workload import AxisQueries, Workload
-
-Floats = NDArray[np.float64]
 
 # Where less than this share of a variance is left by a known total, its digits are looked at again.
 CANCELLED = 1e-7
@@ -59,7 +58,7 @@ class NoiseModel:
     centred: bool = False
 
     @cached_property
-    def pulls(self) -> tuple[tuple[Floats, ...], ...]:
+    def total_shares(self) -> tuple[tuple[Floats, ...], ...]:
         """For every block g along every axis: where a missing or surplus total is put."""
         return tuple(
             tuple(factor.forward(factor.transpose(np.ones(factor.rows))) for factor in block.estimator.factors)
@@ -77,9 +76,9 @@ class NoiseModel:
         if not self.centred:
             return [block.estimator.mean_square(kind, self.shape) for block in self.blocks]
         means = []
-        for block, pulls in zip(self.blocks, self.pulls, strict=True):
+        for block, total_shares in zip(self.blocks, self.total_shares, strict=True):
             along = [np.array(factor.mean_variance(kind)) for factor in block.estimator.factors]
-            saved = [kind.mean_square(g) / g.sum() for g in pulls]
+            saved = [kind.mean_square(g) / g.sum() for g in total_shares]
             left = [mean - less for mean, less in zip(along, saved, strict=True)]
             means.append(float(product_less(along, saved, left)))
         return means
@@ -134,7 +133,7 @@ class NoiseModel:
         """A number for every cell, in the domain's shape: cells with the same one feel every block alike."""
         kinds = np.zeros(self.shape, dtype=np.int64)
         for t, block in enumerate(self.blocks):
-            felt = block.estimator.cell_kinds(self.shape, self.pulls[t] if self.centred else None)
+            felt = block.estimator.cell_kinds(self.shape, self.total_shares[t] if self.centred else None)
             kinds = kinds * (int(felt.max()) + 1) + felt
             kinds = np.unique(kinds, return_inverse=True)[1].reshape(self.shape)  # small numbers again
         return kinds
@@ -149,7 +148,7 @@ class NoiseModel:
         for i, block in enumerate(self.blocks):
             moved = q
             if self.centred:
-                g = reduce(np.multiply.outer, self.pulls[i]).ravel()
+                g = reduce(np.multiply.outer, self.total_shares[i]).ravel()
                 moved = q - (q @ g / g.sum())[..., None]
                 moved[(q == q[..., :1]).all(axis=-1)] = (
                     0.0  # a multiple of the total: nothing is left, not even rounding
@@ -185,7 +184,7 @@ class NoiseModel:
             moments = [f.range_moments(low[:, i], high[:, i]) for i, f in enumerate(factors)]
             before = reduce(np.multiply, [m[0] for m in moments])
             fourth = reduce(np.multiply, [m[1] for m in moments])
-            along = zip(factors, self.pulls[t], moments, low.T, high.T, strict=True)
+            along = zip(factors, self.total_shares[t], moments, low.T, high.T, strict=True)
             parts = [_less_total(f, g, m[0], a, b) for f, g, m, a, b in along]
             second = product_less(*([part[k] for part in parts] for k in range(3)))
             # A guess: the correction spreads over all cells, and hardly bends the shape. Where that matters,
@@ -195,8 +194,8 @@ class NoiseModel:
 
     def _share(self, block: int, low: Floats, high: Floats) -> Floats:
         """q·g / 1·g of every range: how much of a missing total falls into it."""
-        pulls = enumerate(self.pulls[block])
-        return math.prod((_share(g, low[:, i], high[:, i]) for i, g in pulls), start=np.ones(len(low)))
+        total_shares = enumerate(self.total_shares[block])
+        return math.prod((_share(g, low[:, i], high[:, i]) for i, g in total_shares), start=np.ones(len(low)))
 
     def cell_variances(self) -> Floats:
         """The variance of every single cell where all blocks are products along the axes: no two need be alike."""
@@ -207,7 +206,7 @@ class NoiseModel:
                 cell = np.arange(factor.rows, dtype=np.float64)
                 second = factor.range_moments(cell, cell + 1)[0]
                 if self.centred:
-                    parts.append(_less_total(factor, self.pulls[t][i], second, cell, cell + 1))
+                    parts.append(_less_total(factor, self.total_shares[t][i], second, cell, cell + 1))
                 else:
                     parts.append((second, np.zeros_like(second), second))
             spread = [[_along(part[k], i, len(parts)) for i, part in enumerate(parts)] for k in range(3)]

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.linear.boxes import SummedArea
 from sfumato.mechanism.model import NoiseModel
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.linear import Operator
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.partitions.bucket_tree import UNITS, BucketTree
 from sfumato.noise import DiscreteLaplace
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_fraction
 from sfumato.noise.expansion import bits, distance, expansion
-from sfumato.noise.planes import Stream, chunk, draw
+from sfumato.noise.planes import ByteSupply, chunk, draw
 from sfumato.noise.source import Source, require
 
 MAX_SIZE = 1 << 40  # the distance from exact is promised for a release of so many values
@@ -35,7 +35,7 @@ class Geometric:
 
     def sample(self, size: int, source: Source) -> NDArray[np.int64]:
         """`size` independent values. Needs the memory of the result and a constant buffer."""
-        stream = Stream(require(source))
+        stream = ByteSupply(require(source))
         values = np.empty(checked_size(size), dtype=np.int64)
         table = expansion(self.rate)
         step = chunk(table)

@@ -34,7 +34,7 @@ from sfumato.exact import Number, positive_fraction, text
 from sfumato.noise.expansion import MAX_BITS, SMALLEST_RATE, bits, expansion
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.laplace import DiscreteLaplace, Shape
-from sfumato.noise.planes import STEADY, Stream, chunk, draw
+from sfumato.noise.planes import STEADY, ByteSupply, chunk, draw
 from sfumato.noise.source import Source, require
 
 SPARED = 2  # bits by which the low part of T is shorter than a fresh value: what is spared pays for the rest
@@ -121,7 +121,7 @@ def _minimum(values: NDArray[np.int64], rate: Fraction, enough: int, source: Sou
     low = max(enough - SPARED, 1)
     if values.size <= STEADY or len(table) < low + 2 * SPARED:
         low = len(table)
-    stream = Stream(require(source))
+    stream = ByteSupply(require(source))
     step = chunk(table[:low])
     before = values.reshape(-1)
     after = np.empty_like(before)

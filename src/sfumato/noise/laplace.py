@@ -15,7 +15,7 @@ from sfumato.errors import InvalidInput
 from sfumato.exact import Number, fraction, positive_fraction, positive_int
 from sfumato.noise.expansion import expansion
 from sfumato.noise.geometric import Geometric, checked_size
-from sfumato.noise.planes import Stream, chunk, draw
+from sfumato.noise.planes import ByteSupply, chunk, draw
 from sfumato.noise.source import Source, require
 
 Shape = int | tuple[int, ...]
@@ -67,7 +67,7 @@ class DiscreteLaplace:
 
     def _halves(self, count: int, source: Source) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
         """G⁺ and G⁻ for one chunk after the other, so that no buffer grows with the count."""
-        stream = Stream(require(source))
+        stream = ByteSupply(require(source))
         table = expansion(self.rate)
         step = chunk(table)
         for start in range(0, count, step):

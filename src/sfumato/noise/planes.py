@@ -24,7 +24,7 @@ FEW = 512  # up to so many coins, a call of NumPy costs more than what it works 
 CHUNK_BYTES = 1 << 19  # coins in flight; with their outcomes they stay in a second-level cache
 
 
-class Stream:
+class ByteSupply:
     """Bytes from a source, for one sampling call. Asks for a little more than it needs: stragglers are cheap then."""
 
     def __init__(self, source: Source) -> None:
@@ -53,13 +53,13 @@ def chunk(table: NDArray[np.uint8]) -> int:
     return max(STEADY, CHUNK_BYTES // max(1, len(table)))
 
 
-def draw(table: NDArray[np.uint8], size: int, stream: Stream) -> NDArray[np.int64]:
+def draw(table: NDArray[np.uint8], size: int, stream: ByteSupply) -> NDArray[np.int64]:
     """`size` integers whose bit j is one with the probability whose digits are row j of the table, independently."""
     coins = _steady(table, size, stream) if size <= STEADY else _lazy(table, size, stream)
     return _numbers(coins)
 
 
-def _steady(table: NDArray[np.uint8], size: int, stream: Stream) -> NDArray[np.bool_]:
+def _steady(table: NDArray[np.uint8], size: int, stream: ByteSupply) -> NDArray[np.bool_]:
     """The coins, last digit first: U < p when the leading digit is smaller, or equal and the rest is smaller."""
     bits, digits = table.shape
     uniform = stream.take(digits * bits * size).reshape(digits, bits, size)
@@ -88,7 +88,7 @@ def _by_words(table: NDArray[np.uint8], uniform: NDArray[np.uint8]) -> NDArray[n
     return below
 
 
-def _lazy(table: NDArray[np.uint8], size: int, stream: Stream) -> NDArray[np.bool_]:
+def _lazy(table: NDArray[np.uint8], size: int, stream: ByteSupply) -> NDArray[np.bool_]:
     """The coins, first digit first, with further digits for those coins alone that are still undecided."""
     bits, digits = table.shape
     uniform = stream.take(bits * size).reshape(bits, size)

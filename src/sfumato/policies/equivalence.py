@@ -21,12 +21,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.linear import Incidence, Matrix, Operator
 from sfumato.policies.moves import ABSENT
 from sfumato.policies.policy import Policy
 from sfumato.policies.spanner import Spanner
-from sfumato.policies.tree import Integers, Tree
+from sfumato.policies.tree import Tree
 
 # `edge_sensitivity` solves for one flow an edge, each as long as all edges.
 LARGEST_EDGE_TABLE = 25_000_000

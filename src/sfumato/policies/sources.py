@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.policies import sphere
-
-Floats = NDArray[np.float64]
 
 ALLOWED = "None, 'boundary', a list of points, or a list of lines, each a list of points"
 # Pieces of a segment about this many cells long have a box around them that is hardly larger than what they can reach.

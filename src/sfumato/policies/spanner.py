@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import positive_int
 from sfumato.policies.moves import ABSENT, Stencil
-from sfumato.policies.tree import Integers, low_stretch_tree
+from sfumato.policies.tree import low_stretch_tree
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.domain import Domain
 from sfumato.domain.interval import plain
 from sfumato.errors import InvalidInput
-
-Floats = NDArray[np.float64]
 
 RADIUS = 6_371_008.8
 """The mean radius of the earth in metres (IUGG)."""

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.errors import InvalidInput, TooLarge
-
-Integers = NDArray[np.int64]
 
 # The search for a low-stretch tree is bounded by work, never by the clock: the same graph gives the same tree on every
 # machine. A trial costs its vertices and edges, and never less than TRIAL, about what building any tree takes.

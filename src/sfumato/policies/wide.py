@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from sfumato._types import Integers
 
 # Searches, counted in edges and vertices met: this many take a few seconds.
 MOST_WORK = 60_000_000

@@ -24,7 +24,7 @@ from typing import Any
 from sfumato.errors import FileFormatError, InvalidInput, SfumatoError
 from sfumato.exact import fraction, positive_fraction, positive_int, text, written
 from sfumato.policies import Policy, policy_from_spec
-from sfumato.promise import words
+from sfumato.promise import wording
 from sfumato.promise.budget import Epsilon, stored
 from sfumato.promise.cost import replacement
 from sfumato.promise.unit import Unit, UnitName, unit_of
@@ -146,10 +146,10 @@ class Guarantee:
         Neighbours ('threshold'): one record moves by at most 1 cell (counted along the axes); ...
         Promise (ε = 1): whatever else somebody knows, ...
         """
-        return visible(words.describe(self))
+        return visible(wording.describe(self))
 
     def __str__(self) -> str:
-        return visible(words.one_line(self))
+        return visible(wording.one_line(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a release file; `from_dict` reads it back. Only a release of a stream has `window_epsilon`."""

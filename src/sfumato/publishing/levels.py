@@ -132,7 +132,7 @@ def refine(
                 token=next_state.token,
             )
             remember(vault, ledger)
-        return from_bytes(vault.settle(release.id, level, asked), "the vault's outbox")
+        return from_bytes(vault.promote(release.id, level, asked), "the vault's outbox")
 
 
 def _finish(
@@ -153,7 +153,7 @@ def _finish(
             "handing out what is staged here would be a second noise. Nothing was handed out. Put the newest copy of "
             "the vault back."
         )
-    vault.settle(release_id, *counted)
+    vault.promote(release_id, *counted)
 
 
 def _require_payer(state: State, ledger: Account | None, payer: str) -> None:

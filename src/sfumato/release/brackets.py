@@ -23,14 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.mechanism import NoiseModel, Parts, Runs, SummedArea
 from sfumato.release.answer import CUTS
 from sfumato.release.intervals import query_margins, range_margins
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 # (rows, confidence, whether inside) to estimates and half-widths.
 KnownWith = Callable[[Integers, float, bool], tuple[Floats, Floats]]
 

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.errors import InvalidInput
 from sfumato.linear.estimator import box_weights
 from sfumato.mechanism import NoiseModel
 from sfumato.release.laws import SMOOTH, cautious, lattice_quantiles, smooth_quantile
-
-Floats = NDArray[np.float64]
 
 # Up to so many cells the coefficients of a range may be written out one by one where no structure lists them.
 FEW_CELLS = 4096

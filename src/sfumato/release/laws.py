@@ -14,9 +14,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.noise import DiscreteLaplace
 
-Floats = NDArray[np.float64]
 Group = tuple[Floats, Floats, DiscreteLaplace]
 
 # A sum whose deviation is this many times its largest coefficient has steps too fine to matter.

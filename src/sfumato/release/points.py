@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato._types import Floats
 from sfumato.domain.interval import plain
 from sfumato.errors import InvalidInput
 from sfumato.mechanism.points.sorted import SortedMechanism
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
-
-Floats = NDArray[np.float64]
 
 
 def distribution_knots(release: Release) -> tuple[Floats, Floats]:

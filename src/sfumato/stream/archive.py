@@ -22,7 +22,7 @@ from sfumato.promise.window import Time
 from sfumato.publishing import refine
 from sfumato.publishing.step import StreamStep
 from sfumato.release import Release
-from sfumato.stream.box import Box
+from sfumato.stream.stores import ReleaseStore
 from sfumato.vault import Vault
 
 _PATIENCE = 30.0  # seconds to wait for another publisher of the same stream
@@ -46,10 +46,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Archive:
-    """The steps in the ledger beside the releases in the box, and the vault that can make them finer."""
+    """The steps in the ledger beside the releases in the store, and the vault that can make them finer."""
 
     account: StreamAccount
-    box: Box
+    store: ReleaseStore
     vault: Vault | None
 
     def records(self) -> tuple[Record, ...]:
@@ -61,7 +61,7 @@ class Archive:
                 epsilon=step.epsilon,
                 level=step.level,
                 release_id=step.release_id,
-                path=None if step.release_id is None else self.box.path(step),
+                path=None if step.release_id is None else self.store.path(step),
             )
             for step in self.account.entries()
         )
@@ -81,16 +81,16 @@ class Archive:
         """The release of a step at its finest level, None where there is none."""
         if step.release_id is None:
             return None
-        found = self.box.get(step, step.level)
-        first = self.box.get(step, 0) if found is None and step.level else None
+        found = self.store.get(step, step.level)
+        first = self.store.get(step, 0) if found is None and step.level else None
         if found is not None or first is None:
             return found
-        # The level was charged, and the program stopped on its way from the vault to the box.
+        # The level was charged, and the program stopped on its way from the vault to the store.
         return self._finer(first, step, step.epsilon, step.level)
 
     def catch_up(self, step: Step) -> None:
-        """Bring a finer level to the box that was charged, and stopped on its way."""
-        if step.level and not self.box.holds(step):
+        """Bring a finer level to the store that was charged, and stopped on its way."""
+        if step.level and not self.store.holds(step):
             self.stored(step)
 
     def refine(self, step: Step, epsilon: Fraction) -> Release | None:
@@ -106,13 +106,13 @@ class Archive:
             )
         paid = StreamStep(self.account, step.time)
         finer = refine(release, epsilon, vault=self.vault, ledger=paid)
-        self.box.put(step.time, level, finer)
+        self.store.put(step.time, level, finer)
         return finer
 
 
 @contextmanager
 def alone(home: Path, name: str) -> Iterator[None]:
-    """One publisher at a time: between the charge and the box a step looks as if its release were lost."""
+    """One publisher at a time: between the charge and the store a step looks as if its release were lost."""
     try:
         home.mkdir(parents=True, exist_ok=True)
         lock = FileLock(home / ".lock", _PATIENCE)

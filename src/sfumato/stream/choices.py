@@ -25,9 +25,9 @@ from sfumato.stream.past import Ending, Past
 AllocationName = Literal["even", "sample", "offline", "online", "top-up"]
 
 # What is left of a window below this part of ε is left alone: a release with it would drown in its noise.
-LEAST = Fraction(1, 10**6)
+SMALLEST_SHARE = Fraction(1, 10**6)
 # A raise by less than this part is not made: every level is a release of its own, to be stored and sent.
-WORTH = Fraction(1, 1000)
+SMALLEST_RAISE = Fraction(1, 1000)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ class Even(_Windowed):
     def commit(self, past: Past, weight: float) -> Commitment:
         """ε / window, or what is left where another allocation went before."""
         budget = min(self.epsilon / self.window, self.room(past))
-        return Commitment(budget if weight > 0 and budget >= LEAST * self.epsilon / self.window else Fraction(0))
+        return Commitment(
+            budget if weight > 0 and budget >= SMALLEST_SHARE * self.epsilon / self.window else Fraction(0)
+        )
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,9 @@ class TopUp(_Windowed):
             return []
         raised = self.allocator.raises(past.budgets, past.weights, floor=past.floors, ended=ended)
         budgets = [Fraction(float(value)) for value in raised]
-        return [(place, value) for place, value in enumerate(budgets) if value > (1 + WORTH) * past.budgets[place]]
+        return [
+            (place, value) for place, value in enumerate(budgets) if value > (1 + SMALLEST_RAISE) * past.budgets[place]
+        ]
 
 
 def choose(name: Any, window: int, epsilon: Fraction, weights: Any, distribution: Any) -> Allocation:

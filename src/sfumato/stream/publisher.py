@@ -38,10 +38,10 @@ from sfumato.release import Release
 from sfumato.release.outbox import rescued
 from sfumato.stream.archive import Archive, Record, alone
 from sfumato.stream.arguments import folder_name, home_beside, require_kind, weight_of
-from sfumato.stream.box import Box, Folder, Sealed
 from sfumato.stream.choices import AllocationName, TopUp, choose
-from sfumato.stream.clock import Clock
+from sfumato.stream.numbering import StepNumbering
 from sfumato.stream.past import Past, Places, past_of
+from sfumato.stream.stores import FolderStore, ReleaseStore, VaultStore
 from sfumato.vault import Vault
 from sfumato.workload import Workload
 
@@ -95,7 +95,7 @@ class Stream:
         require_kind(ledger, Ledger, "ledger", "a ledger", "sf.Ledger(path)")
         if vault is not None:
             require_kind(vault, Vault, "vault", "a vault", "sf.Vault(path, key=…)")
-        self._clock = Clock.of(window, step)
+        self._clock = StepNumbering.of(window, step)
         budget = positive_fraction(epsilon, "epsilon")
         self._allocation = choose(allocation, self._clock.steps, budget, weights, distribution)
         share = budget / self._clock.steps
@@ -108,10 +108,10 @@ class Stream:
         )
         self.name = self._account.name
         self._home = beside / folder_name(ledger.dataset) / folder_name(self.name)
-        box: Box = Folder(self._home if outbox is None else Path(outbox))
+        store: ReleaseStore = FolderStore(self._home if outbox is None else Path(outbox))
         if outbox is None and vault is not None:
-            box = Sealed(vault)
-        self._archive = Archive(self._account, box, vault)
+            store = VaultStore(vault)
+        self._archive = Archive(self._account, store, vault)
         self._first: Time | None = None
         self._ledger = ledger.path
         self._said = False
@@ -245,7 +245,7 @@ class Stream:
         if weight == 0 or chosen.epsilon == 0:
             self._account.skip(time)
             return None
-        self._archive.box.require_free(time, math.prod(self._plan.policy.domain.shape))
+        self._archive.store.require_free(time, math.prod(self._plan.policy.domain.shape))
         # What a step may spend is the ε of its guarantee, with the factor for records that take another's place.
         bound = counts.max_per_entity if isinstance(counts, Counts) else None
         factor = 1 if bound is None else self._plan.guarantee.counted(bound).replacement
@@ -258,7 +258,7 @@ class Stream:
                 vault=self._vault,
             )
             try:
-                self._archive.box.put(time, 0, release)
+                self._archive.store.put(time, 0, release)
             except (SfumatoError, OSError) as error:
                 what = f"The step of {time} of stream '{self.name}' could not be stored"
                 raise rescued(release, what, error, ledger=self._ledger) from error

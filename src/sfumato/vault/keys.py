@@ -14,7 +14,7 @@ import stat
 from pathlib import Path
 
 from sfumato.errors import VaultError
-from sfumato.files import settle
+from sfumato.files import sync_folder
 from sfumato.vault.sealing import KEY_BYTES
 
 VARIABLE = "SFUMATO_VAULT_KEY"
@@ -40,7 +40,8 @@ def of_file(path: Path, *, may_create: bool) -> bytes:
         if may_create:
             if not path.exists():
                 _create(path)
-            settle(path.parent)  # before the first state: a power cut must not take the key and leave what it opens
+            # Before the first state: a power cut must not take the key and leave what it opens.
+            sync_folder(path.parent)
         return _read(path)
     except FileNotFoundError as error:
         raise VaultError(

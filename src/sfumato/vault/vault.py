@@ -32,8 +32,8 @@ from sfumato.errors import InvalidInput, VaultError
 from sfumato.exact import Number, positive_fraction
 from sfumato.promise.budget import Epsilon
 from sfumato.vault import keys
+from sfumato.vault.sealed_folder import SealedFolder, release_name
 from sfumato.vault.sealing import Kind, Seal, Sealer
-from sfumato.vault.shelf import Shelf, release_name
 from sfumato.vault.state import Level, State, decode, encode
 
 
@@ -74,7 +74,7 @@ class Vault:
                 f"key='{self._key_path}' lies in the vault '{self.path}': whoever copies the vault would have its key. "
                 "Nothing was created. Keep the key in another directory."
             )
-        self._shelf = Shelf(self.path, timeout)
+        self._shelf = SealedFolder(self.path, timeout)
         kept = self._shelf.releases()
         secret = keys.of_environment() if self._key_path is None else keys.of_file(self._key_path, may_create=not kept)
         self._shelf.open_with(Sealer(secret))
@@ -131,7 +131,7 @@ class Vault:
             found = self._ahead(name)
         return None if found is None else (found[0], found[2])
 
-    def settle(self, release_id: str, level: int, epsilon: Number) -> bytes:
+    def promote(self, release_id: str, level: int, epsilon: Number) -> bytes:
         """Make the staged level the current one, after the ledger has counted it at this ε.
 
         Gives the release of that level; also when it was settled before.

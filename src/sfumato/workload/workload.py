@@ -10,12 +10,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato._types import Floats
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.linear.estimator import box_weights
 from sfumato.workload.axis import AxisQueries
-
-Floats = NDArray[np.float64]
 
 
 class Coefficients(Protocol):

@@ -17,8 +17,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.auditing.databases import Pair, pair
 from sfumato.auditing.exact.flows import FlowSolver
 from sfumato.auditing.exact.question import Finding, Question
@@ -27,8 +27,6 @@ from sfumato.auditing.result import Loss
 from sfumato.linear import Operator
 from sfumato.mechanism.forms import Additive, AddsNoise
 from sfumato.noise import DiscreteLaplace, SeededSource
-
-Integers = NDArray[np.int64]
 
 NOISE_SIZES = (3, 1_000, 1_000_000)  # of the random noise that identities are checked on
 LARGEST_TABLE = 40_000_000  # entries of D

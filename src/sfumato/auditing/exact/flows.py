@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.auditing.exact.shifts import SECONDS_A_PROGRAMME, Shift
 from sfumato.linear import Operator
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

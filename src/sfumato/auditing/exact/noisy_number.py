@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.auditing.databases import Pair, pair
 from sfumato.auditing.exact.question import Finding, Question
 from sfumato.auditing.result import Loss
 from sfumato.errors import InvalidInput
 from sfumato.mechanism.forms import NoisyNumber
 from sfumato.noise import SeededSource
-
-Integers = NDArray[np.int64]
 
 NUMBERS_AROUND = 4  # numbers of records tried on either side of the true ones, and the first few
 

@@ -11,13 +11,12 @@ from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.auditing.result import Audit, Witness
 from sfumato.errors import InvalidInput
 from sfumato.quantiles import OrderMechanism
 
-Floats = NDArray[np.float64]
 Data = tuple[int, ...]
 
 CELLS_OF_THE_LATTICE = 6

@@ -13,12 +13,10 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.noise import Geometric, Source
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Starts = tuple[int, ...]
 
 LEAST_PROBABILITY = 1e-12  # partitions less likely than that, for one of two neighbours, are not compared

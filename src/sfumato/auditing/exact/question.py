@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.auditing.databases import Pair, pair
 from sfumato.auditing.result import Loss
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Geometric, SeededSource
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 RUNS_COMPARED = 30  # draw for draw: one value may by chance be the same under two laws, many are not
 

@@ -15,13 +15,12 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.auditing.result import Audit, Witness
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, positive_fraction
 
-Floats = NDArray[np.float64]
 Refinement = Callable[[int, float, float, int], Floats]
 
 LARGEST_NOISE = 3  # outputs are compared where the noise is at most that at every level, on either side

@@ -23,12 +23,9 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.auditing.result import Loss
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-7  # between a solver's optimum and the exact cost of what it found
 SECONDS_A_PROGRAMME = 5.0  # of solving one integer programme

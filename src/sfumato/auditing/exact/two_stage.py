@@ -20,16 +20,14 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Integers
 from sfumato.auditing.databases import pair
 from sfumato.auditing.exact.partition_law import PartitionLaw, Starts
 from sfumato.auditing.exact.question import Finding, Question
 from sfumato.auditing.result import Loss
 from sfumato.mechanism.forms import Groups, TwoStage
 from sfumato.noise import DiscreteLaplace, Geometric, SeededSource, Source
-
-Integers = NDArray[np.int64]
 
 MOST_PARTITIONS = 700  # that are compared: sixteen cells have 625
 MOST_VALUES_OF_NOISE = 16_384  # that are convolved

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato._types import Floats
 
 RIDGE_PER_ROW = 1e-4  # of the logistic regression
 NEWTON_STEPS = 12

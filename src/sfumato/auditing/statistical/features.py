@@ -11,13 +11,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Source
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_COLUMNS = 24  # cells, and measured numbers, that are looked at one by one
 CELLS_AROUND = 5  # on either side of an end of the change, where there are more

@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.auditing.databases import Pair, pair
 from sfumato.auditing.exact.question import Question
 from sfumato.auditing.statistical.audit_source import AuditSource
 from sfumato.auditing.statistical.distinguishers import learn, odds_bound
 from sfumato.auditing.statistical.features import Features
 from sfumato.mechanism import Mechanism
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PAIRS_TRIED = 32
 SHARE_FOR_CHOOSING = 0.35  # of the runs: the pair

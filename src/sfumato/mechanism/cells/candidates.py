@@ -14,10 +14,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.mechanism.cells.cuts import Bools, crossings
 from sfumato.policies import Policy
-
-Floats = NDArray[np.float64]
 
 # More boxes than this are thinned out: the longer a box, the coarser the places where it may begin.
 MOST_BOXES = 60_000

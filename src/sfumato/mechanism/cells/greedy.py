@@ -20,8 +20,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import Number, positive_fraction
 from sfumato.mechanism.base import Mechanism, require_connected
@@ -40,8 +40,6 @@ from sfumato.mechanism.entry import Entry
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Policy
 from sfumato.workload import Workload, histogram, ranges
-
-Floats = NDArray[np.float64]
 
 # Every step looks at the edges that have become full: above so many of them a search takes minutes.
 LARGEST_EDGES = 50_000

@@ -19,6 +19,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.linear import Matrix, PseudoInverse
@@ -29,7 +30,6 @@ from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Policy
 from sfumato.workload import Workload
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 # Least squares without structure is cubic in the cells: at this size it takes a tenth of a second.

@@ -20,8 +20,8 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.mechanism.base import LARGEST_PRODUCT
 from sfumato.workload import AxisQueries
 
@@ -30,8 +30,6 @@ RESOLUTION = 128
 # In a product of hierarchies the weights multiply, and fixed point has 64 bits for all of it.
 COARSE = 16
 MOST_LEVELS = 5
-
-Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=256)

@@ -19,16 +19,15 @@ from functools import cached_property, reduce
 
 import numpy as np
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear import Kronecker, Operator, PseudoInverse
 from sfumato.mechanism.base import (
     LARGEST_PRODUCT,
-    Floats,
-    Integers,
     LinearMechanism,
     require_connected,
     require_integers,
-    settle,
+    with_exact_total,
 )
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
@@ -101,5 +100,5 @@ class VertexMechanism(LinearMechanism):
         estimates = self.strategy.pinv(measured.astype(np.float64))
         if total is None:
             return estimates
-        g = reduce(np.multiply.outer, self.model.pulls[0]).ravel()
-        return settle(estimates + g * ((total - estimates.sum()) / g.sum()), total)
+        g = reduce(np.multiply.outer, self.model.total_shares[0]).ravel()
+        return with_exact_total(estimates + g * ((total - estimates.sum()) / g.sum()), total)

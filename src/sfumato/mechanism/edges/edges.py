@@ -25,9 +25,10 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear import Difference, Haar, Hierarchy, Identity, Kronecker, Operator, PseudoInverse, Selection
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism, settle
+from sfumato.mechanism.base import LinearMechanism, with_exact_total
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 
@@ -152,4 +153,4 @@ class EdgeMechanism(LinearMechanism):
         if len(measured) == 1:
             return whole
         estimates = whole + np.ldexp(measured[1].astype(np.float64), -self._fraction_bits)
-        return estimates if total is None else settle(estimates, total)
+        return estimates if total is None else with_exact_total(estimates, total)

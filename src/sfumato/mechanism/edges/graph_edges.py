@@ -15,8 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato._types import Floats, Integers
 from sfumato.linear import Incidence
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism, require_integers
+from sfumato.mechanism.base import LinearMechanism, require_integers
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.expansion import bits

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear import Difference
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism, Mechanism, require_integers
+from sfumato.mechanism.base import LinearMechanism, Mechanism, require_integers
 from sfumato.mechanism.cells.strategies import no_options
 from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.model import Block, NoiseModel

@@ -27,10 +27,11 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato._types import Floats, Integers
 from sfumato.domain import Domain, Interval
 from sfumato.errors import InvalidInput
-from sfumato.linear import Embedded, Hanging, Kronecker
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism, require_integers
+from sfumato.linear import CubeIncidence, Embedded, Kronecker
+from sfumato.mechanism.base import LinearMechanism, require_integers
 from sfumato.mechanism.edges.edges import EdgeMechanism, Invertible
 from sfumato.mechanism.edges.graph_edges import GraphEdgeMechanism
 from sfumato.mechanism.model import Block, NoiseModel
@@ -87,8 +88,8 @@ class CubeMechanism(LinearMechanism):
         return split(self.spanner, self.epsilon, self.share)
 
     @cached_property
-    def _hanging(self) -> Hanging:
-        return Hanging(self.policy.domain.shape, self.spanner.side or 1)
+    def _hanging(self) -> CubeIncidence:
+        return CubeIncidence(self.policy.domain.shape, self.spanner.side or 1)
 
     @cached_property
     def _red(self) -> EdgeMechanism | None:

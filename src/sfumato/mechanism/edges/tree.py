@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear import Incidence
-from sfumato.mechanism.base import AdditiveMechanism, Floats, Integers, Mechanism, settle
+from sfumato.mechanism.base import AdditiveMechanism, Mechanism, with_exact_total
 from sfumato.mechanism.cells.strategies import no_options
 from sfumato.mechanism.entry import Entry
 from sfumato.noise import DiscreteLaplace
@@ -92,7 +93,7 @@ class EdgeValues:
         if total is None:
             return cells
         cells[self.tree.root] += total
-        return settle(cells, total)
+        return with_exact_total(cells, total)
 
     def project(self, noisy: Floats, total: int | None) -> Floats:
         """The nearest edge values under which no count is negative: post-processing."""

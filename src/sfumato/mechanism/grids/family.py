@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from sfumato._types import Integers
 
 
 @dataclass(frozen=True)

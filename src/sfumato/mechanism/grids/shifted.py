@@ -31,11 +31,12 @@ from typing import Any
 
 import numpy as np
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
 from sfumato.linear import Bins, Coarse, Difference, Identity, Kronecker, Operator, Stack
 from sfumato.linear.boxes import SummedArea
-from sfumato.mechanism.base import Floats, Integers, LinearMechanism, Mechanism, require_integers, settle
+from sfumato.mechanism.base import LinearMechanism, Mechanism, require_integers, with_exact_total
 from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.grids.family import Family
 from sfumato.mechanism.model import Block, NoiseModel
@@ -149,7 +150,7 @@ class ShiftedMechanism(LinearMechanism):
         for axis in range(jumps.ndim):
             np.cumsum(jumps, axis=axis, out=jumps)
         flat = jumps[(slice(None, -1),) * jumps.ndim].ravel() / self.family.shifts
-        return flat if total is None else settle(flat, total)
+        return flat if total is None else with_exact_total(flat, total)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato._types import Floats, Integers
 from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
-from sfumato.mechanism.base import Floats, Integers, MeasuredMechanism, Mechanism, settle
+from sfumato.mechanism.base import MeasuredMechanism, Mechanism, with_exact_total
 from sfumato.mechanism.cells.strategies import kind_of, no_options
 from sfumato.mechanism.edges.tree import EdgeValues
 from sfumato.mechanism.entry import Entry, Options
@@ -93,7 +94,11 @@ class DawaOnCells(MeasuredMechanism):
     def _cells(self, line: Floats, total: int | None) -> Floats:
         estimates = np.empty(self.policy.domain.size)
         estimates[self._order] = line
-        return estimates if total is None else settle(estimates + (total - estimates.sum()) / len(estimates), total)
+        return (
+            estimates
+            if total is None
+            else with_exact_total(estimates + (total - estimates.sum()) / len(estimates), total)
+        )
 
     def runs(self, measured: Integers | None, total: int | None) -> Runs | None:
         """The runs with their totals and the noise in these."""

@@ -15,8 +15,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
-from sfumato.mechanism.partitions.partition import Buckets, Floats, Integers
+from sfumato.mechanism.partitions.partition import Buckets
 
 MOST_LEVELS = 4  # of groups above the buckets, the one of all included
 UNITS = 32  # shares are whole multiples of 1/32 of the budget: few different rates, each with a cached table

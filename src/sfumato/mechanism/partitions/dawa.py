@@ -28,10 +28,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, fraction, positive_fraction
 from sfumato.mechanism.partitions.bucket_tree import UNITS, BucketTree, best_tree, flat_tree
-from sfumato.mechanism.partitions.partition import PRICE, Buckets, Floats, Integers, bounded, partition
+from sfumato.mechanism.partitions.partition import PRICE, Buckets, bounded, partition
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.noise.source import require
 

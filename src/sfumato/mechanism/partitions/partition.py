@@ -38,13 +38,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int, text
 from sfumato.noise import Geometric, Source
 from sfumato.noise.expansion import bits
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PRICE = 16  # of a unit of deviation in the longest run: costs are in sixteenths
 ROOM = 59  # bits for the deviations, the penalties and the noise in a sum of costs, each

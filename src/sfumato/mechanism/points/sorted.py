@@ -37,10 +37,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato._types import Floats, Integers
 from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
 from sfumato.exact import fraction, positive_int, text
-from sfumato.mechanism.base import MOST_RECORDS, AdditiveMechanism, Floats, Integers, MeasuredMechanism, Mechanism
+from sfumato.mechanism.base import MOST_RECORDS, AdditiveMechanism, MeasuredMechanism, Mechanism
 from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.forms import NoisyNumber
 from sfumato.mechanism.points.sorted_groups import (

@@ -7,12 +7,9 @@ two ways. Neither the list nor a sort is needed: a group's sum is a difference o
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.policies import Complete, Policy, Stencil
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SPREAD = 4.0  # deviations of its mean within which the records of a tied block are taken to lie
 LARGEST_SEARCH = 1 << 27  # pairs of cells compared for an exact sensitivity on a grid; beyond, its bound is used

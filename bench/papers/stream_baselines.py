@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.allocation.allocate import checked, checked_weights, room_now, rooms_after
 from sfumato.allocation.bands import smallest, window_sums
 from sfumato.allocation.distributions import Distribution
-from sfumato.allocation.feasible import FULL, Lattice
+from sfumato.allocation.feasible import UNITS_OF_EPSILON, Lattice
 from sfumato.allocation.solver import solve
 from sfumato.exact import Number
 
@@ -65,7 +65,7 @@ def paper_online(
         ahead = len(w) - step - 1
         own = lattice.rooms([room_now(budgets, size, total)], 1)
         room = float(lattice.shares(own.units)[0, 0])
-        if weight == 0 or own.units[0, 0] < FULL:
+        if weight == 0 or own.units[0, 0] < UNITS_OF_EPSILON:
             budgets.append(0.0)
             continue
         futures = distribution.sample(samples, ahead, step=step, weight=weight, seed=seed).T
@@ -76,7 +76,7 @@ def paper_online(
             for share in fitting
         ]
         best = float(fitting[int(np.argmin(costs))]) if np.isfinite(costs).any() else room / 2
-        units = lattice.settle(np.array([[best]]), own, 1, fill=False)
+        units = lattice.round_within_windows(np.array([[best]]), own, 1, fill=False)
         budgets.append(float(lattice.budgets(units)[0, 0]))
     return np.array(budgets)
 
@@ -96,4 +96,4 @@ def _settled(shares: Array, window: int, epsilon: Number) -> Array:
     size, total, _ = checked(window, epsilon, 2)
     lattice, columns = Lattice.of(total), np.atleast_2d(shares).T
     rooms = lattice.rooms([], len(columns))
-    return lattice.budgets(lattice.settle(columns, rooms, size, fill=False)).T.reshape(shares.shape)
+    return lattice.budgets(lattice.round_within_windows(columns, rooms, size, fill=False)).T.reshape(shares.shape)

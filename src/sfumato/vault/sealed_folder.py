@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.errors import InvalidInput, VaultError
-from sfumato.files import replacing, settle
+from sfumato.files import replacing, sync_folder
 from sfumato.locks import FileLock
 from sfumato.vault.sealing import Kind, Seal, Sealer
 
@@ -25,7 +25,7 @@ _SEALED = re.compile(rf"({_NAME.pattern})\.(state|staged|(\d+)\.outbox)")
 _HELD = threading.local()  # the locks that this thread holds, by their files, and the process that took them
 
 
-class Shelf:
+class SealedFolder:
     """Where sealed files lie. Until `open_with` gives it a key it can only be looked at from outside."""
 
     def __init__(self, path: Path, timeout: float) -> None:
@@ -49,7 +49,7 @@ class Shelf:
         self._sealer = sealer
         with self._translated():
             self.path.mkdir(mode=0o700, exist_ok=True)
-            settle(self.path.parent)  # files that reach the disk in a directory that did not are lost with it
+            sync_folder(self.path.parent)  # files that reach the disk in a directory that did not are lost with it
 
     def holds(self, seal: Seal) -> bool:
         """Whether there is such a file."""

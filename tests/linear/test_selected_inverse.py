@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from scipy.sparse.linalg import splu
 
-from sfumato.linear.selected import SelectedInverse
+from sfumato.linear.selected_inverse import SelectedInverse
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 30])

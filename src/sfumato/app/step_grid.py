@@ -17,7 +17,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 @dataclass(frozen=True)
-class Ruler:
+class StepGrid:
     """Steps of clock time, named by when they begin; or of whole numbers, the n-th from n × step on, named by n."""
 
     column: str
@@ -25,8 +25,8 @@ class Ruler:
     zoned: bool
 
     @classmethod
-    def of(cls, frame: Any, column: str, step: str) -> Ruler:
-        """The ruler for a column, from its type and --step."""
+    def of(cls, frame: Any, column: str, step: str) -> StepGrid:
+        """The grid for a column, from its type and --step."""
         import narwhals as nw
 
         schema = hushed("The columns of the data could not be read", frame.collect_schema)

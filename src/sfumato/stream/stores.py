@@ -21,7 +21,7 @@ from sfumato.release.outbox import room_for
 from sfumato.vault import Vault
 
 
-class Box(Protocol):
+class ReleaseStore(Protocol):
     """Keeps releases by step and level."""
 
     def require_free(self, time: Time, cells: int) -> None:
@@ -40,7 +40,7 @@ class Box(Protocol):
         """The file of the finest level that is kept, where there is one that anybody can read."""
 
 
-class Folder:
+class FolderStore:
     """Release files that anybody may read, named by their step: `12.sfumato`, then `12.level-1.sfumato`."""
 
     def __init__(self, folder: Path) -> None:
@@ -94,14 +94,14 @@ class Folder:
         return self.folder / (f"{name}.level-{level}.sfumato" if level else f"{name}.sfumato")
 
 
-class Sealed:
+class VaultStore:
     """The outbox of a vault: unreadable without its key. Finer levels are put there by `refine` itself."""
 
     def __init__(self, vault: Vault) -> None:
         self.vault = vault
 
     def require_free(self, time: Time, cells: int) -> None:
-        """Sealed releases are named by their own ids: nothing can be in the way."""
+        """VaultStore releases are named by their own ids: nothing can be in the way."""
 
     def put(self, time: Time, level: int, release: Release) -> None:
         """Seal the release; `refine` has done so with the finer levels already."""

@@ -11,7 +11,7 @@ from sfumato.promise.window import Time, Window, ticks_of
 
 
 @dataclass(frozen=True)
-class Clock:
+class StepNumbering:
     """The window of a stream and the steps that it is divided into, all of them equally long.
 
     Budgets are divided over steps, so a window of clock time needs a `step` of clock time, and must be a whole number
@@ -23,7 +23,7 @@ class Clock:
     steps: int  # in a window
 
     @classmethod
-    def of(cls, window: Any, step: Any) -> Clock:
+    def of(cls, window: Any, step: Any) -> StepNumbering:
         """From what the caller says: `window` in steps, or in clock time with `step` in clock time."""
         if step is None:
             span = Window.of(window)

@@ -35,7 +35,7 @@ _PERMUTED = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", 
 _PERMUTED |= {"FLOAT", "DOUBLE", "DATE", "TIME", "TIMESTAMP"}
 
 
-class Stream:
+class Batches:
     """The needed columns of a frame, in batches."""
 
     def __init__(self, view: View, domain: Domain, database: Database, *, entity: str | None) -> None:
@@ -92,8 +92,8 @@ class Stream:
         return f"CASE WHEN {nobody} THEN NULL ELSE {digest} END"
 
 
-def count_stream(
-    stream: Stream, *, drop: bool, limit: int | None, source: Source, advance: Callable[[int], None]
+def count_batches(
+    stream: Batches, *, drop: bool, limit: int | None, source: Source, advance: Callable[[int], None]
 ) -> tuple[NDArray[np.int64], CountReport]:
     """The flat counts and the report; ``limit`` records an entity at most, when given.
 

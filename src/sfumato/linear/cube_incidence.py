@@ -6,20 +6,17 @@ import math
 from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.queries import Queries
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Above this many kinds of coefficient (nine for each axis, multiplied) a range is described by its moments alone.
 MOST_TERMS = 1024
 
 
-class Hanging(Operator):
+class CubeIncidence(Operator):
     """The incidence matrix of a grid cut into cubes, every cell joined to the upper corner of its cube.
 
     One column for every cell that is not such a corner, +1 in its own row and -1 in that of its corner ρ(c). A query q
@@ -94,9 +91,9 @@ class Hanging(Operator):
             raise InvalidInput(f"ranges over the shape {self.shape} have {len(self.shape)} axes: use box_moments.")
         return self.box_moments(self.shape, low[:, None], high[:, None])
 
-    def cell_kinds(self, shape: tuple[int, ...], pulls: tuple[Floats, ...] | None) -> Integers:
+    def cell_kinds(self, shape: tuple[int, ...], total_shares: tuple[Floats, ...] | None) -> Integers:
         """All noises are alike, so that the number of edges of a cell says everything."""
-        del pulls
+        del total_shares
         return self.degrees.reshape(shape)
 
     def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Floats, Floats]:
