@@ -107,7 +107,7 @@ def test_small_draws_use_an_amount_of_randomness_that_does_not_depend_on_the_val
 
 def test_no_byte_is_handed_out_twice():
     """The stream is cut from what the source gives, in order; what it skips is never used."""
-    taken = planes.Stream(SeededSource(1))
+    taken = planes.ByteSupply(SeededSource(1))
     pieces = [taken.take(count) for count in (10, 1000, 3, 0, 5000)]
     joined = b"".join(piece.tobytes() for piece in pieces)
     windows = {joined[start : start + 8] for start in range(len(joined) - 7)}
@@ -128,7 +128,7 @@ def test_a_source_that_gives_too_little_is_refused(words, got):
     poor = Poor()
     poor.words = words
     with pytest.raises(InvalidInput) as refusal:
-        planes.Stream(poor).take(104)
+        planes.ByteSupply(poor).take(104)
     assert str(refusal.value) == (
         f"source=Poor returned {got}, not uint64 of shape (45,). Nothing was recorded. Use SystemSource()."
     )

@@ -447,7 +447,7 @@ def test_what_is_staged_has_a_size_that_says_nothing(vault, ledger, tmp_path, mo
     for counts in (np.zeros((6, 5), dtype=int), np.full((6, 5), 70_000), np.eye(6, 5, dtype=int) * 10**9):
         release = sf.plan(CASES["edges"][0], sf.ranges(), 1, mechanism="edges").publish(counts, vault=vault)
         with monkeypatch.context() as patched:
-            patched.setattr(sf.Vault, "settle", lambda *_: (_ for _ in ()).throw(Killed()))
+            patched.setattr(sf.Vault, "promote", lambda *_: (_ for _ in ()).throw(Killed()))
             with pytest.raises(Killed):
                 release.refine(epsilon=2, vault=vault)
         sizes.add((tmp_path / "secrets" / f"{release.id}.staged").stat().st_size)
@@ -457,7 +457,7 @@ def test_what_is_staged_has_a_size_that_says_nothing(vault, ledger, tmp_path, mo
 # --- interruptions ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["quote_level", "stage", "raise_level", "settle", "put_outbox"])
+@pytest.mark.parametrize("step", ["quote_level", "stage", "raise_level", "promote", "put_outbox"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_anywhere_a_repeat_gives_one_noise_for_one_charge(step, when, vault, ledger, monkeypatch):
     """Whatever step is interrupted, the repeat hands out one release, which costs the difference once; and where the
@@ -490,7 +490,7 @@ def test_a_level_that_was_charged_and_not_handed_out_comes_first(vault, ledger, 
     """Charged at 2, killed, then asked for 3: level 2 is settled as it was drawn, and 3 refines it."""
     first, _ = published("edges", vault, ledger)
     with monkeypatch.context() as patched:
-        patched.setattr(sf.Vault, "settle", lambda *_: (_ for _ in ()).throw(Killed()))
+        patched.setattr(sf.Vault, "promote", lambda *_: (_ for _ in ()).throw(Killed()))
         with pytest.raises(Killed):
             first.refine(epsilon=2, vault=vault, ledger=ledger)
     drawn = vault.staged(first.id)[0].measured

@@ -66,7 +66,7 @@ def test_stopped_between_charge_and_box_the_budget_is_lost_and_the_step_closed(t
     if point == "before drawing":
         monkeypatch.setattr(type(series._plan.mechanism), "estimate", stop)
     else:
-        monkeypatch.setattr(series._archive.box, "put", stop)
+        monkeypatch.setattr(series._archive.store, "put", stop)
     with pytest.raises(Stopped):
         series.publish(0, COUNTS)
     monkeypatch.undo()
@@ -85,20 +85,20 @@ def test_stopped_between_charge_and_box_the_budget_is_lost_and_the_step_closed(t
 
 def test_stopped_after_storing_the_release_is_handed_out_again(tmp_path, monkeypatch):
     series = stream(tmp_path)
-    put = series._archive.box.put
+    put = series._archive.store.put
 
     def put_and_stop(*given):
         put(*given)
         raise Stopped
 
-    monkeypatch.setattr(series._archive.box, "put", put_and_stop)
+    monkeypatch.setattr(series._archive.store, "put", put_and_stop)
     with pytest.raises(Stopped):
         series.publish(0, COUNTS)
     release = stream(tmp_path).publish(0, COUNTS)
     assert (release.id, release.guarantee.epsilon) == (series.history()[0].release_id, Fraction(1, 3))
 
 
-@pytest.mark.parametrize("point", ["stage", "raise_step", "settle", "put_outbox", "after"])
+@pytest.mark.parametrize("point", ["stage", "raise_step", "promote", "put_outbox", "after"])
 @pytest.mark.parametrize("folder", [True, False])
 def test_a_raise_stopped_anywhere_is_finished_later_and_charged_once(tmp_path, monkeypatch, point, folder):
     given = {"outbox": tmp_path / "out"} if folder else {}
@@ -106,7 +106,7 @@ def test_a_raise_stopped_anywhere_is_finished_later_and_charged_once(tmp_path, m
     for time, weight in enumerate([1, 1, 0]):
         series.publish(time, COUNTS, weight)
     if point == "after":
-        monkeypatch.setattr(type(series._archive.box), "put", stop)
+        monkeypatch.setattr(type(series._archive.store), "put", stop)
     elif point == "raise_step":
         monkeypatch.setattr(type(series._account), "raise_step", stop)
     else:
@@ -199,14 +199,14 @@ def test_a_step_that_the_disk_does_not_take_after_its_charge_is_in_the_outbox(tm
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(series._archive.box), "put", full)
+        patched.setattr(type(series._archive.store), "put", full)
         with pytest.raises(sf.Undelivered, match="The step of 0 of stream 'visits' could not be stored") as lost:
             series.publish(0, COUNTS)
     kept = lost.value.kept
     assert kept.parent == tmp_path / "budget.db.outbox"
     released = sf.load(kept)
     assert series.history()[0].release_id == released.id
-    kept.rename(series._archive.box._file(0, 0))  # where it belongs, and the stream has it again
+    kept.rename(series._archive.store._file(0, 0))  # where it belongs, and the stream has it again
     assert np.array_equal(series.publish(0, COUNTS).counts, released.counts)
 
 

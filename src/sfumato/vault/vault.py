@@ -9,7 +9,7 @@ under `lock`, and a crash between any two steps is made good by running them aga
 2. Draw the finer state, build the release from it, and `stage` the two together. Nothing has left the vault.
 3. `ledger.raise_level`: charged and counted in one transaction. Where it refuses, nobody has seen what is staged, and
    another level may be staged in its place.
-4. `settle`: the staged state becomes the state, the release goes to the outbox.
+4. `promote`: the staged state becomes the state, the release goes to the outbox.
 5. Hand the release out, from the outbox. Whoever asks for the same level again gets the same bytes.
 
 After a crash `staged` tells where to go on: at 3 when the ledger has not counted that level, at 4 when it has.
