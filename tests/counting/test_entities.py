@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sfumato.counting import CountReport, Counts, count
-from sfumato.counting import batches as stream_module
+from sfumato.counting import batches
 from sfumato.counting.columns import Columns
 from sfumato.counting.entities import Entities, dealt
 from sfumato.counting.inputs import Database, open_view
@@ -187,7 +187,7 @@ def test_digests_of_numbers_never_collide_and_those_of_names_are_salted() -> Non
         database = Database()
         line = Line(0, 2, cells=2)
         view = open_view(names, Columns(("x",), "who").fields(line), database)
-        stream = stream_module.Stream(view, line, database, entity="who")
+        stream = batches.Batches(view, line, database, entity="who")
         seen.append([batch.column(1).to_pylist() for batch in stream])
         database.close()
     assert seen[0] != seen[1]
@@ -262,8 +262,8 @@ def test_a_record_that_is_dropped_takes_part_in_the_choice() -> None:
 
 
 def test_records_beyond_what_memory_holds_go_through_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(stream_module, "Entities", functools.partial(Entities, rows=5000))
-    monkeypatch.setattr(stream_module, "BATCH", 2048)
+    monkeypatch.setattr(batches, "Entities", functools.partial(Entities, rows=5000))
+    monkeypatch.setattr(batches, "BATCH", 2048)
     who = np.random.default_rng(8).integers(0, 10_000, 30_000)
     x = np.where(np.arange(30_000) % 100 == 0, np.nan, who + 0.5)
     records = np.bincount(who[~np.isnan(x)], minlength=10_000)

@@ -177,17 +177,18 @@ def test_threads_at_once_spend_exactly_the_total(path: Path) -> None:
     assert ledger.remaining == 0
 
 
-def test_two_first_releases_at_once_agree_on_the_terms(path: Path) -> None:
+def test_two_first_releases_at_once_agree_on_the_terms(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process's first release arrives between the weighing and the recording of ours."""
     ledger, rival = Ledger.create(path, epsilon=1), Ledger(path)
-    weigh = ledger._rate
+    module = sys.modules[Ledger.__module__]
+    weigh = module.rate_of
 
     def overtaken(*terms: object) -> int:
-        ledger._rate = weigh  # type: ignore[method-assign]
+        monkeypatch.setattr(module, "rate_of", weigh)
         rival.charge("0.01", POLICY, "person", max_per_entity=2, label="rival", release_id="r1")
-        return weigh(*terms)  # type: ignore[arg-type]
+        return int(weigh(*terms))
 
-    ledger._rate = overtaken  # type: ignore[method-assign]
+    monkeypatch.setattr(module, "rate_of", overtaken)
     receipt = ledger.charge("0.01", POLICY, max_per_entity=3, label="ours", release_id="r2")
     assert receipt.entry.rate == 3  # weighed again, for the account of persons it has become
     assert ledger.spent == 4 * ONE

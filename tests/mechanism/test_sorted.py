@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.mechanism import build
 from sfumato.mechanism.base import AdditiveMechanism
 from sfumato.mechanism.points.sorted import SortedPoints, SortedWithAbsence, sorted_points
 from sfumato.mechanism.points.sorted_groups import cell_counts, distribution, group_sizes, group_sums
@@ -301,4 +302,4 @@ def test_a_missing_public_total_is_refused():
 def test_a_budget_too_small_for_noise_in_64_bits_is_refused_before_anything_is_recorded():
     for policy in (sf.bounded(line(1000)), sf.unbounded(line(1000)), sf.unbounded(line(1))):
         with pytest.raises(sf.InvalidInput, match="Nothing was drawn"):
-            sorted_points(policy, Fraction(1, 10**17))
+            build("sorted", policy, Fraction(1, 10**17))
