@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.counting import CountReport, Counts, count
-from sfumato.counting import batches
+from sfumato.counting import CountReport, Counts, batches, count
 from sfumato.counting.columns import Columns
 from sfumato.counting.entities import Entities, dealt
 from sfumato.counting.inputs import Database, open_view
