@@ -46,7 +46,9 @@ def test_edges_and_sources_do_not_depend_on_the_unit(exponent, shape, sides, sha
     assert (plain.absent is None) == (far.absent is None)
     assert plain.absent is None or np.array_equal(plain.absent, far.absent)
     assert plain.diameter == far.diameter
-    assert steps_within(plain, 2) == steps_within(far, 2)
+    widest = {"euclidean": math.hypot(*sides), "manhattan": sum(sides), "chebyshev": max(sides)}[metric]
+    if not math.isclose(2 * delta, widest, rel_tol=1e-9):  # there the digits in which δ is written decide
+        assert steps_within(plain, 2) == steps_within(far, 2)
     corner = tuple(n - 1 for n in shape)
     assert plain.distance((0, 0), corner) == far.distance((0, 0), corner)
 
