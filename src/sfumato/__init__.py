@@ -40,8 +40,10 @@ from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
 from sfumato.planning import Plan, epsilon_for, plan
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
+from sfumato.policies.relation_policy import policy
 from sfumato.promise import Guarantee
 from sfumato.publishing import median, quantile, refine_until
+from sfumato.relations import Relation, anything, change, move, presence
 from sfumato.release import Answer, Release, load
 from sfumato.vault import Vault
 from sfumato.workload import Workload, histogram, prefixes, queries, ranges
@@ -89,6 +91,7 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyMismatch",
+    "Relation",
     "Release",
     "SeededSource",
     "SfumatoError",
@@ -101,8 +104,10 @@ __all__ = [
     "Workload",
     "__version__",
     "allocate",
+    "anything",
     "audit",
     "bounded",
+    "change",
     "count",
     "epsilon_for",
     "graph",
@@ -110,8 +115,11 @@ __all__ = [
     "load",
     "mechanisms",
     "median",
+    "move",
     "plan",
+    "policy",
     "prefixes",
+    "presence",
     "quantile",
     "queries",
     "ranges",

@@ -26,12 +26,12 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.domain.axis import Axis, axis_name
+from sfumato.domain.axis import OWN, Axis, axis_name
 from sfumato.errors import InvalidInput
 from sfumato.exact import finite_float, positive_int
 
@@ -54,6 +54,7 @@ class Interval(Axis):
     low: float
     high: float
     cells: int
+    unit: ClassVar[str] = OWN
 
     def __post_init__(self) -> None:
         # Adding 0.0 turns -0.0 into 0.0: equal axes are described alike.

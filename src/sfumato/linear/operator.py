@@ -104,15 +104,19 @@ class Operator(Estimator):
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """The types of all column pairs (u, u + offset); with None, of all pairs whatever, u = v included."""
-        columns = self.sparse().toarray()
         n = self.cols
         if offset is None:
             u, v = (index.ravel() for index in np.indices((n, n)))
         else:
             u = np.arange(max(0, -offset), n - max(0, offset))
             v = u + offset
+        return self.types_of_pairs(u, v)
+
+    def types_of_pairs(self, u: NDArray[np.int64], v: NDArray[np.int64]) -> PairTypes:
+        """The types of the pairs of columns (u, v), written out."""
         if len(u) * self.rows > LARGEST_EXPLICIT:
-            raise TooLarge(f"{type(self).__name__} with {n} columns has too many pairs of columns to compare.")
+            raise TooLarge(f"{type(self).__name__} with {self.cols} columns has too many pairs of columns to compare.")
+        columns = self.sparse().toarray()
         pairs = np.stack([columns[:, u], columns[:, v]], axis=-1).reshape(-1, 2)
         values, kind = np.unique(pairs, axis=0, return_inverse=True)
         kind = kind.reshape(self.rows, len(u))

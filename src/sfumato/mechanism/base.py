@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.exact import text
@@ -244,25 +242,13 @@ def _once(value: Any) -> str:
     return "/".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def require_whole(policy: Policy, name: str) -> None:
+    """Refuse exact totals beyond those that were named: of parts into which a factor falls."""
+    if not policy.whole:
+        raise InvalidInput(f"mechanism={name!r} needs a connected policy; under this one use mechanism='edges'.")
+
+
 def require_connected(policy: Policy, name: str) -> None:
     """Vertex strategies know one total at the most; a policy in several parts is for the `edges` mechanism."""
     if not policy.connected:
         raise InvalidInput(f"mechanism={name!r} needs a connected policy; under this one use mechanism='edges'.")
-
-
-def with_exact_total(estimates: Floats, total: int) -> Floats:
-    """Estimates that sum to the public total exactly, in floating point and in any order of addition.
-
-    They are rounded to a binary fraction so fine that no sum of them needs more than 53 bits, and the few units that
-    are then missing are handed out one by one. This is post-processing of private numbers and of a public one.
-    """
-    size = max(float(np.abs(estimates).sum()), abs(total), 1.0)
-    unit = 2.0 ** (np.ceil(np.log2(size)) - 51)
-    if unit >= 2.0**-1:
-        return estimates  # counts beyond 10¹⁵: floating point has no room for an exact sum
-    steps = np.rint(estimates / unit)
-    missing = round(total / unit) - int(steps.astype(np.int64).sum())
-    each, rest = divmod(missing, len(steps))
-    steps += each
-    steps[:rest] += 1
-    return steps * unit

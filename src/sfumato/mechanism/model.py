@@ -50,12 +50,15 @@ class NoiseModel:
     exact.
 
     With g = M·Mᵀ·1 the estimate of a block M moves along g until its sum is right, and the variance of a query q falls
-    by (q·g)²/(1·g). For a Kronecker product g is one too.
+    by (q·g)²/(1·g). For a Kronecker product g is one too. Axes that are `apart` have an exact total for each of their
+    cells, jointly: there the estimate moves along the g of the other axes, and for a product of p along them and q
+    along the others the variance along p, whatever it is, multiplies what is left of that along q.
     """
 
     shape: tuple[int, ...]
     blocks: tuple[Block, ...]
     centred: bool = False
+    apart: tuple[int, ...] = ()
 
     @cached_property
     def total_shares(self) -> tuple[tuple[Floats, ...], ...]:
@@ -78,7 +81,10 @@ class NoiseModel:
         means = []
         for block, total_shares in zip(self.blocks, self.total_shares, strict=True):
             along = [np.array(factor.mean_variance(kind)) for factor in block.estimator.factors]
-            saved = [kind.mean_square(g) / g.sum() for g in total_shares]
+            saved = [
+                mean if i in self.apart else kind.mean_square(g) / g.sum()
+                for i, (mean, g) in enumerate(zip(along, total_shares, strict=True))
+            ]
             left = [mean - less for mean, less in zip(along, saved, strict=True)]
             means.append(float(product_less(along, saved, left)))
         return means
@@ -148,12 +154,19 @@ class NoiseModel:
         for i, block in enumerate(self.blocks):
             moved = q
             if self.centred:
-                g = reduce(np.multiply.outer, self.total_shares[i]).ravel()
-                moved = q - (q @ g / g.sum())[..., None]
-                moved[(q == q[..., :1]).all(axis=-1)] = (
-                    0.0  # a multiple of the total: nothing is left, not even rounding
-                )
+                moved = self._less_totals(q, self.total_shares[i])
             yield block.estimator.transpose(moved)
+
+    def _less_totals(self, q: Floats, shares: tuple[Floats, ...]) -> Floats:
+        """q less what the exact totals say of it."""
+        apart = [1 + i for i in self.apart]
+        table = np.moveaxis(q.reshape(len(q), *self.shape), apart, range(1, 1 + len(apart)))
+        own = [g for i, g in enumerate(shares) if i not in self.apart]
+        g = reduce(np.multiply.outer, own).ravel()
+        rows = table.reshape(*table.shape[: 1 + len(apart)], -1)
+        moved = rows - (rows @ g / g.sum())[..., None]
+        moved[(rows == rows[..., :1]).all(axis=-1)] = 0.0  # a multiple of the total: nothing is left, not even rounding
+        return np.moveaxis(moved.reshape(table.shape), range(1, 1 + len(apart)), apart).reshape(q.shape)
 
     def query_cumulants(self, q: Floats) -> tuple[Floats, Floats]:
         """(variance, fourth cumulant) of the answers to arbitrary queries, one row each."""
@@ -185,7 +198,10 @@ class NoiseModel:
             before = reduce(np.multiply, [m[0] for m in moments])
             fourth = reduce(np.multiply, [m[1] for m in moments])
             along = zip(factors, self.total_shares[t], moments, low.T, high.T, strict=True)
-            parts = [_less_total(f, g, m[0], a, b) for f, g, m, a, b in along]
+            parts = [
+                (m[0], m[0], np.zeros_like(m[0])) if i in self.apart else _less_total(f, g, m[0], a, b)
+                for i, (f, g, m, a, b) in enumerate(along)
+            ]
             second = product_less(*([part[k] for part in parts] for k in range(3)))
             # A guess: the correction spreads over all cells, and hardly bends the shape. Where that matters,
             # intervals go by the largest coefficient.
@@ -201,11 +217,13 @@ class NoiseModel:
         """The variance of every single cell where all blocks are products along the axes: no two need be alike."""
         variance = np.zeros(self.shape)
         for t, block in enumerate(self.blocks):
-            parts = []
+            parts: list[tuple[Floats, ...]] = []
             for i, factor in enumerate(block.estimator.factors):
                 cell = np.arange(factor.rows, dtype=np.float64)
                 second = factor.range_moments(cell, cell + 1)[0]
-                if self.centred:
+                if self.centred and i in self.apart:
+                    parts.append((second, second, np.zeros_like(second)))
+                elif self.centred:
                     parts.append(_less_total(factor, self.total_shares[t][i], second, cell, cell + 1))
                 else:
                     parts.append((second, np.zeros_like(second), second))
@@ -220,7 +238,7 @@ class NoiseModel:
         """
         groups = []
         for t, block in enumerate(self.blocks):
-            if self.centred and not block.estimator.is_identity:
+            if self.centred and (self.apart or not block.estimator.is_identity):
                 return None
             listed = block.estimator.box_terms(self.shape, low, high)
             if listed is None:

@@ -1,14 +1,16 @@
-"""Which changes to one record must stay hidden: policy graphs over the cells of a domain.
+"""Which changes to one record must stay hidden: policy graphs over cells, drawn or seen from a relation.
 
 A policy answers with distances, sensitivities and exchange rates, exactly, from the graph as it is built. It sees no
 counts, and nothing is expanded to a list of edges but what the user listed.
 """
 
-from sfumato.policies.builders import bounded, graph, policy_from_spec, threshold, unbounded
+from sfumato.policies.builders import bounded, graph, threshold, unbounded
+from sfumato.policies.described import policy_from_spec
 from sfumato.policies.equivalence import Transformed, transform
 from sfumato.policies.exchange import exchange_rate
 from sfumato.policies.moves import ABSENT, Complete, Explicit, Moves, NoMoves, Stencil
 from sfumato.policies.policy import Policy
+from sfumato.policies.product_moves import Leg, ProductMoves
 from sfumato.policies.spanner import Spanner
 from sfumato.policies.within import steps_within, within
 
@@ -16,9 +18,11 @@ __all__ = [
     "ABSENT",
     "Complete",
     "Explicit",
+    "Leg",
     "Moves",
     "NoMoves",
     "Policy",
+    "ProductMoves",
     "Spanner",
     "Stencil",
     "Transformed",

@@ -1,4 +1,4 @@
-"""The policies people name: replace-one, add/remove, Blowfish thresholds, any graph; and each from its description."""
+"""The policies people name: replace-one, add/remove, Blowfish thresholds, any graph."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Domain, Labels, domain_from_spec
-from sfumato.errors import FileFormatError, InvalidInput
-from sfumato.exact import positive_int, written
+from sfumato.domain import Domain, Labels
+from sfumato.errors import InvalidInput
+from sfumato.exact import positive_int
 from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policies.policy import Policy
-from sfumato.policies.within import built_within, half_box, ordered
+from sfumato.policies.within import half_box, ordered
+from sfumato.relations import anything, presence
 
 
 def bounded(domain: Domain) -> Policy:
@@ -23,7 +24,7 @@ def bounded(domain: Domain) -> Policy:
     'one record is replaced by any other record (replace-one); the number of records is public'
     """
     words = "one record is replaced by any other record (replace-one); the number of records is public"
-    return Policy(domain=domain, moves=Complete(), joined=None, name="bounded", words=words)
+    return Policy(domain=domain, moves=Complete(), joined=None, name="bounded", words=words, relation=anything())
 
 
 def unbounded(domain: Domain) -> Policy:
@@ -34,7 +35,7 @@ def unbounded(domain: Domain) -> Policy:
     """
     absent = np.broadcast_to(np.True_, domain.shape)  # says so once, however many cells there are
     words = "one record is added or removed, wherever it lies (add/remove)"
-    return Policy(domain=domain, moves=NoMoves(), joined=absent, name="unbounded", words=words)
+    return Policy(domain=domain, moves=NoMoves(), joined=absent, name="unbounded", words=words, relation=presence())
 
 
 def threshold(domain: Domain, theta: int) -> Policy:
@@ -104,29 +105,6 @@ def graph(domain: Domain, edges: Any, *, publish_component_totals: bool = False)
             "Add edges, or ask for it with publish_component_totals=True."
         )
     return policy
-
-
-def policy_from_spec(spec: dict[str, Any]) -> Policy:
-    """The policy that `Policy.spec()` described. Only the names below are known; nothing is imported.
-
-    The description is not trusted. What reading it costs follows from its length, and from the number of its cells
-    where moves are told apart; cells near a source, distances and sensitivities are found when they are asked for.
-    """
-    try:
-        arguments = {k: v for k, v in spec.items() if k not in ("name", "domain")}
-        domain = domain_from_spec(spec["domain"])
-        name = spec["name"]
-        if name in ("bounded", "unbounded") and not arguments:
-            return bounded(domain) if name == "bounded" else unbounded(domain)
-        if name == "threshold":
-            return threshold(domain, **arguments)
-        if name == "within":
-            return built_within(domain, written(arguments.pop("delta"), "delta"), **arguments)
-        if name == "graph":
-            return graph(domain, np.asarray(arguments.pop("edges")), **arguments)
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        raise FileFormatError("the description of the policy is damaged.") from error
-    raise FileFormatError(f"the policy {name!r} is not known to this version of sfumato.")
 
 
 def _pairs(domain: Domain, edges: Any) -> NDArray[np.int64]:

@@ -7,17 +7,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import TooLarge
 from sfumato.linear import Operator, PairTypes
+from sfumato.linear.estimator import LARGEST_EXPLICIT
 from sfumato.policies import steps
 
 # Edge lists are for small domains, tests and exports; above this many edges nobody wants one.
 LARGEST_EDGE_LIST = 50_000_000
+# Cells of a listed graph between all of which ways are searched.
+SEARCHED = 2_000
 
 
 class _Absent(int):
@@ -47,8 +50,21 @@ class Moves(ABC):
         """Every edge as a pair of cell numbers."""
 
     def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """How far single moves lead along every axis, one row for every kind of move; none where no rule says."""
-        return np.empty((0, len(shape)), dtype=np.int64)
+        """How far moves lead along every axis: a row for every kind of move, or for those that no other exceeds."""
+        del shape
+        raise NotImplementedError(f"{type(self).__name__} are searched.")
+
+    def longest_along(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """For every axis a number of grid edges that no move which crosses some of that axis exceeds, on all axes
+        together; 0 where no move crosses any.
+        """
+        longest = int(self.sizes(shape).sum(axis=1).max(initial=0))
+        return tuple(longest if n > 1 else 0 for n in shape)
+
+    def in_parts(self, shape: tuple[int, ...]) -> bool:
+        """Whether a factor that changes falls into parts which no move joins."""
+        del shape
+        return False
 
     def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
         """How many moves lead from one cell to another one."""
@@ -77,12 +93,20 @@ class Moves(ABC):
         del factor
         return None
 
+    def labels(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """A number for every cell, equal for cells that a path of moves joins."""
+        return np.zeros(math.prod(shape), dtype=np.int64)
+
 
 @dataclass(frozen=True)
 class NoMoves(Moves):
     """No edge joins two cells: records appear and vanish, they do not move."""
 
     exist = False
+
+    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """None."""
+        return np.empty((0, len(shape)), dtype=np.int64)
 
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """None."""
@@ -98,6 +122,10 @@ class NoMoves(Moves):
         """No way."""
         del shape
         return math.inf
+
+    def labels(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Every cell by itself."""
+        return np.arange(math.prod(shape), dtype=np.int64)
 
     def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
         """A source is where it is, and no way leads there."""
@@ -115,7 +143,7 @@ class Complete(Moves):
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """All pairs."""
         size = int(np.prod(shape))
-        _refuse_long(size * (size - 1) // 2)
+        refuse_long(size * (size - 1) // 2)
         return np.stack(np.triu_indices(size, k=1), axis=-1).astype(np.int64)
 
     def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -170,7 +198,7 @@ class Stencil(Moves):
 
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Every pair of cells that differ by an offset."""
-        _refuse_long(self.count(shape))
+        refuse_long(self.count(shape))
         cell = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
         found = [np.empty((0, 2), dtype=np.int64)]
         for offset in self.offsets:
@@ -229,13 +257,135 @@ class Explicit(Moves):
         del shape
         return self.pairs
 
+    def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
+        """By a search."""
+        return float(self._searched(shape, [u])[0, v])
+
+    def across(self, shape: tuple[int, ...]) -> float:
+        """By searches from every cell; from one, and twice as far, where there are many."""
+        size = math.prod(shape)
+        if size <= SEARCHED:
+            return float(self._searched(shape, list(range(size))).max())
+        return 2 * float(self._searched(shape, [size // 2]).max())
+
+    def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
+        """By a search from all of them."""
+        del boundary
+        sources = np.flatnonzero(mask)
+        if len(sources) == 0:
+            return np.full(len(cells), math.inf)
+        return np.asarray(self._searched(mask.shape, sources.tolist(), nearest=True)[cells], dtype=np.float64)
+
+    def labels(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """The parts of the graph."""
+        from scipy.sparse.csgraph import connected_components  # slow to import, and only listed graphs need it
+
+        return connected_components(self._graph(shape), directed=False)[1].astype(np.int64)
+
+    def _graph(self, shape: tuple[int, ...]) -> Any:
+        from scipy.sparse import csr_matrix
+
+        ones = np.ones(len(self.pairs), dtype=np.int8)
+        return csr_matrix((ones, (self.pairs[:, 0], self.pairs[:, 1])), shape=(math.prod(shape),) * 2)
+
+    def _searched(self, shape: tuple[int, ...], sources: list[int], *, nearest: bool = False) -> NDArray[Any]:
+        from scipy.sparse.csgraph import dijkstra
+
+        return np.asarray(
+            dijkstra(self._graph(shape), directed=False, unweighted=True, indices=sources, min_only=nearest)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours(Explicit):
+    """Pairs of neighbouring cells of one factor among several, which has few cells: hours of a day, months."""
+
+    cells: int
+    listed = False
+
+    @property
+    def follow_rule(self) -> bool:  # type: ignore[override]  # of most moves it is known from their class
+        """Whether a path leads from every cell to every other."""
+        return not self.labels((self.cells,)).any()
+
+    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Along the cells in their order, whatever shorter way there is."""
+        del shape
+        return np.array([[np.abs(self.pairs[:, 1] - self.pairs[:, 0]).max(initial=0)]], dtype=np.int64)
+
+    def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]] | None:
+        """The pairs themselves, both ways."""
+        if len(factors) != 1:
+            return None
+        u, v = self.pairs.T
+        return iter([[factors[0].types_of_pairs(np.concatenate([u, v]), np.concatenate([v, u]))]])
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead(Moves):
+    """Moves along a line of uneven cells: from every cell to all those up to a last one, which never falls.
+
+    `last[u]` is the last cell that is near enough to cell u. The farthest one gets in k moves is got by the longest
+    move each time.
+    """
+
+    last: NDArray[np.int64]
+    follow_rule = True
+
+    @property
+    def exist(self) -> bool:  # type: ignore[override]
+        """On more than one cell."""
+        return len(self.last) > 1
+
+    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """The longest move."""
+        del shape
+        return np.array([[(self.last - np.arange(len(self.last))).max(initial=0)]], dtype=np.int64)
+
+    def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """From every cell to those ahead of it."""
+        del shape
+        count = self.last - np.arange(len(self.last))
+        refuse_long(int(count.sum()))
+        tail = np.repeat(np.arange(len(self.last), dtype=np.int64), count)
+        first = np.repeat(np.cumsum(count) - count, count)
+        return np.stack([tail, tail + 1 + np.arange(len(tail)) - first], axis=-1)
+
+    def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
+        """By the longest move each time."""
+        del shape
+        at, aim, steps = min(u, v), max(u, v), 0
+        while at < aim:
+            at, steps = int(self.last[at]), steps + 1
+        return float(steps)
+
+    def across(self, shape: tuple[int, ...]) -> float:
+        """From one end to the other."""
+        return self.direct(shape, 0, len(self.last) - 1)
+
+    def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
+        """By a search over the edges."""
+        return Explicit(self.edges(mask.shape)).to_sources(mask, cells, boundary=boundary)
+
+    def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]]:
+        """The pairs of each distance, as far as there are any; where they are many, all pairs of that distance."""
+        (factor,) = factors
+        n = len(self.last)
+        for offset in range(1, int((self.last - np.arange(n)).max(initial=0)) + 1):
+            u = np.flatnonzero(self.last - np.arange(n) >= offset)
+            if len(u) == n - offset or len(u) * factor.rows > LARGEST_EXPLICIT:
+                yield [_both_ways(factor, offset)]
+            else:
+                yield [factor.types_of_pairs(np.concatenate([u, u + offset]), np.concatenate([u + offset, u]))]
+
 
 def _both_ways(factor: Operator, offset: int) -> PairTypes:
     there = factor.pair_types(offset)
     return there if offset == 0 else there.joined(factor.pair_types(-offset))
 
 
-def _refuse_long(count: int) -> None:
+def refuse_long(count: int) -> None:
+    """Refuse a list of edges that nobody wants."""
     if count > LARGEST_EDGE_LIST:
         raise TooLarge(
             f"this policy has {count:,} edges between cells, too many to list (at most {LARGEST_EDGE_LIST:,}). "

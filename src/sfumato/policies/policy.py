@@ -18,6 +18,7 @@ from sfumato.linear import Operator
 from sfumato.policies import distance as _distance
 from sfumato.policies import sensitivity as _sensitivity
 from sfumato.policies.moves import ABSENT, Moves
+from sfumato.relations import Relation
 
 if TYPE_CHECKING:
     from sfumato.policies.spanner import Spanner
@@ -44,8 +45,13 @@ class Policy:
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
     words: str = ""
+    relation: Relation | None = None
+    public: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        if self.name == "relation":
+            public = f", public={list(self.public)!r}" if self.public else ""
+            return f"policy({self.domain!r}, hide='{self.relation}'{public})"
         given = ", ".join(f"{k}={v!r}" for k, v in self.arguments.items() if k not in ("edges",) and v is not None)
         return f"{self.name}({self.domain!r}{', ' if given else ''}{given})"
 
@@ -98,7 +104,19 @@ class Policy:
     @property
     def structured(self) -> bool:
         """Whether the moves follow a rule on the grid, rather than a list."""
-        return not self.moves.listed and self.connected
+        return not self.moves.listed and self.whole
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether a path joins all cells that agree in what is public: no totals but those are published exactly."""
+        if self.public:
+            return self.total_is_public and not self.moves.in_parts(self.domain.shape)
+        return self.connected
+
+    @cached_property
+    def public_axes(self) -> tuple[int, ...]:
+        """The positions of the axes along which the exact number of records is public, jointly."""
+        return tuple(sorted(i for name in self.public for i in self.domain.factor(name).positions))
 
     @property
     def moves_exist(self) -> bool:
@@ -122,17 +140,18 @@ class Policy:
         """(label of every cell, whether the total of that component is public): what no path can hide."""
         if self.moves.follow_rule:
             return np.zeros(self.domain.size, dtype=np.int64), np.array([self.total_is_public])
-        from scipy.sparse import csr_matrix
-        from scipy.sparse.csgraph import connected_components  # slow to import, and only explicit graphs need it
-
-        size = self.domain.size
-        pairs = self.edges()
-        head = np.where(pairs[:, 1] == ABSENT, size, pairs[:, 1])
-        graph = csr_matrix((np.ones(len(pairs), dtype=np.int8), (pairs[:, 0], head)), shape=(size + 1, size + 1))
-        _, label = connected_components(graph, directed=False)
-        public = np.ones(label.max() + 1, dtype=bool)
-        public[label[size]] = False
-        return label[:size].astype(np.int64), public
+        if self.absent is not None and self.absent.all():
+            return np.zeros(self.domain.size, dtype=np.int64), np.array([False])
+        label = self.moves.labels(self.domain.shape)
+        if self.absent is not None:  # whoever is joined to ⊥ is joined to all others that are
+            grounded = np.zeros(int(label.max()) + 1, dtype=bool)
+            grounded[label[self.absent.ravel()]] = True
+            label = np.where(grounded[label], len(grounded), label)
+        found, label = np.unique(label, return_inverse=True)
+        public = np.ones(len(found), dtype=bool)
+        if self.absent is not None and self.absent.any():
+            public[-1] = False
+        return label.reshape(-1).astype(np.int64), public
 
     @cached_property
     def connected(self) -> bool:

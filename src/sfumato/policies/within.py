@@ -24,6 +24,7 @@ from sfumato.policies import doubts, sphere
 from sfumato.policies.moves import Stencil
 from sfumato.policies.policy import Policy
 from sfumato.policies.sources import ALLOWED, Sources, boundary
+from sfumato.relations import BOUNDARY, CHANGES, METRES, OWN, Length, Move, Relation, Term
 
 # `within` promises to hide moves up to δ(1 - 10⁻⁹). Half of that margin pays for the rounding of cell edges, the
 # other half keeps a distance of exactly δ out of the stencil however it was rounded.
@@ -73,8 +74,8 @@ def built_within(domain: Domain, delta: Number, *, sources: Any = None, metric: 
         raise InvalidInput(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}.")
     if metric == "great-circle":
         sphere.refuse_unless_degrees(domain)
-    widest = _widest(domain, metric)
-    if exact > positive_fraction(widest, "bounds"):  # both as the decimals that print them
+    if exceeds(domain, exact, metric):
+        widest = _widest(domain, metric)
         raise InvalidInput(
             f"delta={delta!r} exceeds the largest distance in the domain, {widest:.6g}{_unit(metric)}: every move is "
             "hidden, which is sf.bounded(domain). Use that, or a smaller delta." + doubts.hint(domain, exact, metric)
@@ -103,7 +104,20 @@ def built_within(domain: Domain, delta: Number, *, sources: Any = None, metric: 
         arguments["sources"] = places.spec()
         words += f", or appears or vanishes within {size} of {places.words()}"
     stencil = Stencil(_offsets(domain, limit, metric))
-    return Policy(domain=domain, moves=stencil, joined=joined, name="within", arguments=arguments, words=words)
+    return Policy(
+        domain=domain,
+        moves=stencil,
+        joined=joined,
+        name="within",
+        arguments=arguments,
+        words=words,
+        relation=_relation(domain, exact, metric, arguments.get("sources")),
+    )
+
+
+def exceeds(domain: Domain, delta: Fraction, metric: str) -> bool:
+    """Whether δ is more than the largest distance in the domain, both as the decimals that print them."""
+    return delta > positive_fraction(_widest(domain, metric), "bounds")
 
 
 def steps_within(policy: Policy, multiple: int) -> int | None:
@@ -129,6 +143,28 @@ def steps_within(policy: Policy, multiple: int) -> int | None:
             np.maximum(farther[a:], np.where(before >= 0, before + b, -1), out=farther[a:])
         far, count = farther, count + 1
     return int(min(max(count, 1), policy.diameter))
+
+
+def _relation(domain: Domain, delta: Fraction, metric: str, sources: Any) -> Relation | None:
+    """What it hides of a record. The boundary of a domain is an outline that stays where it is on other domains."""
+    if sources == BOUNDARY:
+        sources = outline(domain)
+        if sources is None:
+            return None
+    unit = METRES if metric == "great-circle" else OWN
+    rule = Move(of=domain.factors[0].name, delta=Length(delta, unit), metric=metric, sources=sources)
+    return Relation((Term(CHANGES, (rule,)),))
+
+
+def outline(domain: Domain) -> list[Any] | None:
+    """The outline of a line's or a map's bounds, as lines; None in more dimensions, where no line goes all around."""
+    sides = [(axis.low, axis.high) for axis in domain.intervals]
+    if len(sides) == 1:
+        return [[low_or_high] for low_or_high in sides[0]]
+    if len(sides) == 2:
+        (x0, x1), (y0, y1) = sides
+        return [[[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]]
+    return None
 
 
 def length(distance: Fraction, metric: str) -> str:

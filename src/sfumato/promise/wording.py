@@ -211,7 +211,12 @@ def _limits(guarantee: Guarantee) -> str:
             "  Distances are promised inside the bounds. Records beyond them are counted at the nearest end of each "
             "axis, where a short move may have become a long one."
         )
-    if not policy.connected:
+    if policy.public:
+        lines.append(
+            f"  The exact number of records for every {' and '.join(policy.public)}, jointly, is public: nothing here "
+            "changes it."
+        )
+    if not policy.whole:
         lines.append(
             "  The policy falls into parts that no step joins. How many records are in a part is "
             "public, except in parts where records may appear and vanish."

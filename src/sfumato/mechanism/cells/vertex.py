@@ -25,11 +25,11 @@ from sfumato.linear import Kronecker, Operator, PseudoInverse
 from sfumato.mechanism.base import (
     LARGEST_PRODUCT,
     LinearMechanism,
-    require_connected,
     require_integers,
-    with_exact_total,
+    require_whole,
 )
 from sfumato.mechanism.model import Block, NoiseModel
+from sfumato.mechanism.totals import component_sums, component_table, components, with_exact_total, with_exact_totals
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.expansion import bits
 
@@ -41,7 +41,7 @@ class VertexMechanism(LinearMechanism):
     factors: tuple[Operator, ...]
 
     def __post_init__(self) -> None:
-        require_connected(self.policy, self.name)
+        require_whole(self.policy, self.name)
         if self.policy.total_is_public and not self.policy.moves_exist:
             raise self._idle()
 
@@ -75,7 +75,12 @@ class VertexMechanism(LinearMechanism):
         """One block, A⁺, corrected to the total where that is public."""
         estimator = Kronecker([PseudoInverse(factor) for factor in self.factors])
         noise = DiscreteLaplace(self.epsilon / self.sensitivity)
-        return NoiseModel(self.policy.domain.shape, (Block(estimator, noise),), centred=self.policy.total_is_public)
+        return NoiseModel(
+            self.policy.domain.shape,
+            (Block(estimator, noise),),
+            centred=self.policy.total_is_public,
+            apart=self.policy.public_axes,
+        )
 
     def require_room(self) -> None:
         """A row of A·x is at most its largest entry times all records."""
@@ -87,18 +92,34 @@ class VertexMechanism(LinearMechanism):
         require_integers(self.name, int(self.strategy.largest_entry), noise, advice)
 
     def values(self, counts: Integers) -> Integers:
-        """A·x in integers."""
-        return np.asarray(self.strategy.forward(counts))
+        """A·x in integers; where some factors never change, the exact totals of their values after it."""
+        rows = np.asarray(self.strategy.forward(counts))
+        return np.concatenate([rows, component_sums(self.policy, counts)]) if self.policy.public else rows
 
     def disturbance(self, noise: Sequence[Integers]) -> Integers:
-        """η itself."""
+        """η itself, and nothing on exact totals."""
         (eta,) = noise
-        return eta
+        exact = np.zeros(components(self.policy) if self.policy.public else 0, dtype=np.int64)
+        return np.concatenate([eta, exact]) if len(exact) else eta
 
     def estimate(self, measured: Integers, total: int | None) -> Floats:
-        """A⁺·y, moved along g to the public total."""
-        estimates = self.strategy.pinv(measured.astype(np.float64))
+        """A⁺·y, moved along g to the public total, or to that of every component."""
+        estimates = self.strategy.pinv(measured[: self.strategy.rows].astype(np.float64))
         if total is None:
             return estimates
+        if self.policy.public:
+            return self._with_totals(estimates, measured[self.strategy.rows :])
         g = reduce(np.multiply.outer, self.model.total_shares[0]).ravel()
         return with_exact_total(estimates + g * ((total - estimates.sum()) / g.sum()), total)
+
+    def _with_totals(self, estimates: Floats, totals: Integers) -> Floats:
+        policy = self.policy
+        own = [g for i, g in enumerate(self.model.total_shares[0]) if i not in policy.public_axes]
+        g = reduce(np.multiply.outer, own).ravel()
+        missing = totals - component_table(policy, estimates).sum(axis=1)
+        shape = [policy.domain.shape[i] for i in policy.public_axes]
+        rest = [n for i, n in enumerate(policy.domain.shape) if i not in policy.public_axes]
+        added = np.moveaxis(
+            np.multiply.outer(missing, g / g.sum()).reshape(shape + rest), range(len(shape)), policy.public_axes
+        )
+        return with_exact_totals(policy, estimates + added.ravel(), totals)

@@ -5,7 +5,9 @@ axis i. The mechanism reports `x + Σ_i D_i·f(η_i)`, where f estimates edge va
 edges of axis i: the identity, Haar wavelets or weighted nested blocks along the other axes, on every hyperplane of
 edges. A move by the offset o is the divergence of a walk of |o_i| unit edges along each axis i, an integer vector z;
 c = B·z is an integer vector whose norm is at most `Σ_i |o_i|·w_i`, w_i being the largest column norm of B_i. With
-rates `ε / (w_i · max ‖o‖₁)` it costs at most ε. The estimator works in fixed point and satisfies
+rates `ε / (w_i · max ‖o‖₁)` it costs at most ε; on a product the maximum for an axis is over the terms in which it may
+change, which is at least ‖o‖₁ for every axis that o crosses. Along axes that no move crosses there are no edges, and
+the counts of what stays are exact. The estimator works in fixed point and satisfies
 `f(η + B·z) = f(η) + z` to the last bit: the fractions that the counts receive are those of the noise alone, and no
 remainder leaks.
 
@@ -28,8 +30,9 @@ import numpy as np
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear import Difference, Haar, Hierarchy, Identity, Kronecker, Operator, PseudoInverse, Selection
-from sfumato.mechanism.base import LinearMechanism, with_exact_total
+from sfumato.mechanism.base import LinearMechanism
 from sfumato.mechanism.model import Block, NoiseModel
+from sfumato.mechanism.totals import component_sums, with_exact_total, with_exact_totals
 from sfumato.noise import DiscreteLaplace
 
 Invertible = Identity | Haar | Hierarchy
@@ -51,8 +54,8 @@ class EdgeMechanism(LinearMechanism):
             )
 
     @cached_property
-    def _longest(self) -> int:
-        return int(self.policy.moves.sizes(self.policy.domain.shape).sum(axis=1).max(initial=0))
+    def _longest(self) -> tuple[int, ...]:
+        return self.policy.moves.longest_along(self.policy.domain.shape)
 
     def _others(self, axis: int) -> list[tuple[int, Invertible]]:
         """The strategies along the other axes, for the edges of one."""
@@ -61,7 +64,7 @@ class EdgeMechanism(LinearMechanism):
     @cached_property
     def _axes(self) -> list[int]:
         """The axes that have edges."""
-        return [i for i, n in enumerate(self.policy.domain.shape) if n > 1] if self._longest else []
+        return [i for i, longest in enumerate(self._longest) if longest]
 
     def _weight(self, axis: int) -> int:
         """The largest column norm of B along one axis."""
@@ -69,7 +72,7 @@ class EdgeMechanism(LinearMechanism):
 
     def _rate(self, axis: int) -> Fraction:
         """The rate of the noise on the edges along an axis."""
-        return self.epsilon / (self._longest * self._weight(axis))
+        return self.epsilon / (self._longest[axis] * self._weight(axis))
 
     @cached_property
     def model(self) -> NoiseModel:
@@ -153,4 +156,11 @@ class EdgeMechanism(LinearMechanism):
         if len(measured) == 1:
             return whole
         estimates = whole + np.ldexp(measured[1].astype(np.float64), -self._fraction_bits)
-        return estimates if total is None else with_exact_total(estimates, total)
+        if total is None:
+            return estimates
+        policy = self.policy
+        if not policy.public:
+            return with_exact_total(estimates, total)
+        # The noise of a component cancels, fractions included: its exact total is in what was measured.
+        both = np.stack([component_sums(policy, row) for row in measured])
+        return with_exact_totals(policy, estimates, both[0] + (both[1] >> self._fraction_bits))

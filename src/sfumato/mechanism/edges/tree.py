@@ -26,9 +26,10 @@ import numpy as np
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear import Incidence
-from sfumato.mechanism.base import AdditiveMechanism, Mechanism, with_exact_total
+from sfumato.mechanism.base import AdditiveMechanism, Mechanism
 from sfumato.mechanism.cells.strategies import no_options
 from sfumato.mechanism.entry import Entry
+from sfumato.mechanism.totals import with_exact_total
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Policy, Spanner, Transformed, transform
 

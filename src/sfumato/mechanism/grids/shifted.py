@@ -36,11 +36,12 @@ from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
 from sfumato.linear import Bins, Coarse, Difference, Identity, Kronecker, Operator, Stack
 from sfumato.linear.boxes import SummedArea
-from sfumato.mechanism.base import LinearMechanism, Mechanism, require_integers, with_exact_total
+from sfumato.mechanism.base import LinearMechanism, Mechanism, require_integers
 from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.grids.family import Family
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.parts import Parts
+from sfumato.mechanism.totals import with_exact_total
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.expansion import bits
 from sfumato.policies import Policy, Stencil

@@ -23,7 +23,7 @@ import numpy as np
 from sfumato._types import Floats, Integers
 from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
-from sfumato.mechanism.base import MeasuredMechanism, Mechanism, with_exact_total
+from sfumato.mechanism.base import MeasuredMechanism, Mechanism
 from sfumato.mechanism.cells.strategies import kind_of, no_options
 from sfumato.mechanism.edges.tree import EdgeValues
 from sfumato.mechanism.entry import Entry, Options
@@ -32,6 +32,7 @@ from sfumato.mechanism.partitions import dawa as rules
 from sfumato.mechanism.partitions.bucket_tree import UNITS, read_tree
 from sfumato.mechanism.partitions.partition import Buckets, cost_noise, longest_run, prices
 from sfumato.mechanism.runs import Runs
+from sfumato.mechanism.totals import with_exact_total
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.policies import Complete, Policy
 from sfumato.workload import AxisQueries, Workload

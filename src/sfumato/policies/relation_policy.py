@@ -1,0 +1,220 @@
+"""A relation seen through a domain: which moves it makes on every factor, and what it leaves public.
+
+A factor that a rule names changes by the moves that the rule makes on the factor's own cells. What no term changes is
+published exactly: the number of records in every component without ⊥, that is the joint table of those factors (and of
+the parts that a factor falls into by itself). Nobody gets that unasked: it is refused unless it is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Domain
+from sfumato.errors import InvalidInput
+from sfumato.naming import nearest
+from sfumato.policies.builders import bounded, unbounded
+from sfumato.policies.moves import Complete, Moves, NoMoves
+from sfumato.policies.policy import Policy
+from sfumato.policies.product_moves import Leg, Origin, ProductMoves
+from sfumato.policies.rule_moves import moves_of, short_form, source_mask
+from sfumato.relations import BOUNDARY, CHANGES, Relation
+
+Masks = NDArray[np.bool_]
+
+
+def policy(
+    domain: Domain, *, hide: Relation, public: Iterable[str] = (), publish_component_totals: bool = False
+) -> Policy:
+    """The policy that a relation is on the cells of a domain.
+
+    What no change of the relation touches would be published exactly: the number of records for every value of it,
+    jointly. Such factors must be named in `public`, and stand first in the guarantee. A factor that falls into parts
+    which no move joins (islands) publishes the totals of its parts: `publish_component_totals=True` asks for that.
+
+    >>> table = sf.Categories(["north", "south"], name="region") * sf.Categories(["ill", "well"], name="case")
+    >>> sf.policy(table, hide=sf.change("case"), public=["region"]).edges().tolist()
+    [[0, 1], [2, 3]]
+    """
+    if not isinstance(domain, Domain):
+        raise InvalidInput(f"domain={type(domain).__name__} is not a domain. Build one, such as sf.Grid(…).")
+    if not isinstance(hide, Relation):
+        raise InvalidInput(
+            f"hide={type(hide).__name__} is not a relation. Say what may change, such as sf.move(0.01), "
+            "sf.change('mode'), sf.anything() or sf.presence(), joined with | and &."
+        )
+    seen = _placed(hide, domain)
+    named = _named(domain, public)
+    short = _short(seen, domain)
+    if short is not None:
+        if named:
+            raise _not_public(named[0], seen)
+        return short
+    return _built(domain, seen, named, bool(publish_component_totals))
+
+
+def _placed(relation: Relation, domain: Domain) -> Relation:
+    """With every rule about a factor of the domain."""
+    names = [factor.name for factor in domain.factors]
+    if any(rule.of is None for rule in relation.rules):
+        default = "place" if "place" in names else names[0] if len(names) == 1 else None
+        if default is None:
+            raise InvalidInput(
+                f"hide has a move of no named factor, and the domain has several, none of them called 'place': "
+                f"{', '.join(map(repr, names))}. Say which one moves, as in sf.move(…, of={names[0]!r})."
+            )
+        relation = relation.named(default)
+    for name in relation.names:
+        if name in names:
+            continue
+        if name in domain.names:
+            whole = domain.factor(name).name
+            raise InvalidInput(
+                f"hide names {name!r}, an axis of {whole!r}, which moves as a whole. Say of={whole!r}, or build the "
+                "domain with that axis as a factor of its own."
+            )
+        raise InvalidInput(
+            f"hide names {name!r}, which is no factor of this domain: they are {', '.join(map(repr, names))}."
+            f"{nearest(name, names)} Nothing was built."
+        )
+    return relation
+
+
+def _named(domain: Domain, public: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(public, str) or not isinstance(public, Iterable):
+        raise InvalidInput(f"public={public!r} must be a list of factors, such as public=['region'].")
+    listed = tuple(public)
+    names = [factor.name for factor in domain.factors]
+    for name in listed:
+        if name not in names:
+            raise InvalidInput(
+                f"public names {name!r}, which is no factor of this domain: they are {', '.join(map(repr, names))}."
+                f"{nearest(str(name), names)} Nothing was built."
+            )
+    return tuple(name for name in names if name in listed)
+
+
+def _short(relation: Relation, domain: Domain) -> Policy | None:
+    """The policies that have names of their own, with the fingerprints that they always had."""
+    kinds = {term.kind for term in relation.terms}
+    if kinds == {"anything"}:
+        return bounded(domain)
+    if kinds == {"presence"}:
+        return unbounded(domain)
+    if len(relation.rules) != 1 or len(relation.terms) != 1 or len(domain.factors) != 1:
+        return None
+    return short_form(relation.rules[0], domain)
+
+
+def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: bool) -> Policy:
+    legs: dict[int, Leg] = {}
+    for rule in relation.rules:
+        positions = domain.factor(str(rule.of)).positions
+        legs[id(rule)] = Leg(positions, moves_of(rule, domain.part(str(rule.of))))
+    terms = tuple(tuple(legs[id(rule)] for rule in term.rules) for term in relation.terms if term.kind == CHANGES)
+    changed = set(relation.names)
+    left = () if relation.changes_all else tuple(f.name for f in domain.factors if f.name not in changed)
+    origins = _origins(relation, domain)
+    moves = _moves(relation, domain, terms, origins, left)
+    joined = _joined(relation, domain, origins)
+    exact = () if relation.hides_presence else tuple(name for name in left if domain.part(name).size > 1)
+    made = Policy(
+        domain=domain,
+        moves=moves,
+        joined=joined,
+        name="relation",
+        arguments={"hide": relation.spec(), "public": list(public), "publish_component_totals": parts},
+        words=_words(relation, public, joined is None),
+        relation=relation,
+        public=public,
+    )
+    _refuse_unnamed(made, relation, exact, public, parts)
+    return made
+
+
+def _moves(
+    relation: Relation,
+    domain: Domain,
+    terms: tuple[tuple[Leg, ...], ...],
+    origins: tuple[Origin, ...],
+    left: tuple[str, ...],
+) -> Moves:
+    if relation.changes_all:
+        return Complete()
+    if not terms:
+        return NoMoves()
+    unchanged = tuple(i for name in left for i in domain.factor(name).positions)
+    return ProductMoves(terms=terms, origins=origins, unchanged=unchanged)
+
+
+def _origins(relation: Relation, domain: Domain) -> tuple[Origin, ...]:
+    if relation.hides_presence:
+        return ()
+    return tuple(
+        Origin(
+            domain.factor(str(rule.of)).positions,
+            source_mask(rule, domain.part(str(rule.of))),
+            rule.places == BOUNDARY,
+        )
+        for rule in relation.rules
+        if rule.places is not None
+    )
+
+
+def _joined(relation: Relation, domain: Domain, origins: tuple[Origin, ...]) -> Masks | Callable[[], Masks] | None:
+    """The cells that are joined to ⊥."""
+    if relation.hides_presence:
+        return np.broadcast_to(np.True_, domain.shape)
+    return partial(_near_some, domain, origins) if origins else None
+
+
+def _near_some(domain: Domain, origins: tuple[Origin, ...]) -> Masks:
+    def spread(origin: Origin) -> Masks:
+        shape = [n if i in origin.positions else 1 for i, n in enumerate(domain.shape)]
+        return np.broadcast_to(origin.mask().reshape(shape), domain.shape)
+
+    return reduce(np.logical_or, map(spread, origins))
+
+
+def _words(relation: Relation, public: tuple[str, ...], total_known: bool) -> str:
+    said = relation.describe()
+    if public:
+        names = " and ".join([", ".join(public[:-1]), public[-1]] if len(public) > 1 else public)
+        return f"the exact number of records for every {names} is public, jointly; {said}"
+    return f"{said}; the number of records is public" if total_known else said
+
+
+def _refuse_unnamed(
+    policy: Policy, relation: Relation, exact: tuple[str, ...], public: tuple[str, ...], parts: bool
+) -> None:
+    """Refuse exact totals that nobody asked for, and names of what is not public."""
+    changed = set(relation.names)
+    for name in public:
+        if relation.changes_all or name in changed or relation.hides_presence:
+            raise _not_public(name, relation)
+    if not policy.total_is_public and not policy.components[1].any():
+        if public:
+            raise _not_public(public[0], relation)
+        return
+    missing = [name for name in exact if name not in public]
+    if missing:
+        raise InvalidInput(
+            f"hide changes nothing of {', '.join(map(repr, missing))}: the exact number of records for every value "
+            "(jointly) would be published, since nothing hides it. Nothing was built. Name what may be known, "
+            f"public={[*public, *missing]!r}, or hide it too, as in … | sf.change({missing[0]!r})."
+        )
+    if isinstance(policy.moves, ProductMoves) and not parts and policy.moves.in_parts(policy.domain.shape):
+        raise InvalidInput(
+            "hide leaves a factor in parts that no move joins: the exact number of records in each part would be "
+            "published. Nothing was built. Hide more, or ask for it with publish_component_totals=True."
+        )
+
+
+def _not_public(name: str, relation: Relation) -> InvalidInput:
+    return InvalidInput(
+        f"public names {name!r}, which is not published exactly: {relation.describe()}. Nothing was built. Leave it "
+        "out of public, or hide less."
+    )

@@ -1,0 +1,105 @@
+"""The moves that a rule of a relation makes on the cells of its factor.
+
+Every rule of `sfumato.relations` has one entry here. A move by less than δ joins all cells that hold two points nearer
+than δ; where δ exceeds the factor, every cell is joined with every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Domain
+from sfumato.errors import InvalidInput
+from sfumato.policies.moves import Ahead, Complete, Moves, Neighbours
+from sfumato.policies.policy import Policy
+from sfumato.policies.within import built_within, exceeds, within
+from sfumato.relations import BOUNDARY, METRES, OWN, SECONDS, Change, Move, Rule
+
+
+def moves_of(rule: Rule, part: Domain) -> Moves:
+    """The moves of a rule on the cells of its factor, given as a domain of that factor alone."""
+    return _MOVES[rule.kind](rule, part)
+
+
+def source_mask(rule: Rule, part: Domain) -> Callable[[], NDArray[np.bool_]]:
+    """Which cells of the factor are near a source, found when it is first asked for."""
+    move = cast(Move, rule)
+    if exceeds(part, move.delta.amount, move.metric):  # what is near enough anywhere
+        return lambda: np.ones(part.shape, dtype=np.bool_)
+    seen = built_within(part, move.delta.amount, sources=_given(move), metric=move.metric)
+    return cache(lambda: cast(NDArray[np.bool_], seen.absent))
+
+
+def short_form(rule: Rule, domain: Domain) -> Policy | None:
+    """δ-neighbourhood, where that is what the rule is on this domain; None where it is another policy."""
+    if rule.kind != Move.kind or not _on_grid(domain):
+        return None
+    move = cast(Move, rule)
+    _refuse_units(move, domain)
+    if exceeds(domain, move.delta.amount, move.metric):
+        return None  # every move is hidden: a policy of this relation, and no δ-neighbourhood of these cells
+    return within(domain, move.delta.amount, sources=_given(move), metric=move.metric)
+
+
+def _moved(move: Move, part: Domain) -> Moves:
+    _refuse_units(move, part)
+    if _on_grid(part):
+        if exceeds(part, move.delta.amount, move.metric):
+            return Complete()
+        return built_within(part, move.delta.amount, metric=move.metric).moves
+    (axis,) = part.axes
+    last = axis.last_near(move.delta.amount)
+    if last is not None:
+        return Ahead(last)
+    return Neighbours(axis.near(move.delta.amount), axis.cells)
+
+
+def _refuse_units(move: Move, part: Domain) -> None:
+    """Refuse a length that the axes of the factor cannot have."""
+    units = {axis.unit for axis in part.axes}
+    name = move.of
+    if units == {None}:
+        raise InvalidInput(
+            f"{name!r} has values without distances, and hide moves it by less than {move.delta}. Nothing was built. "
+            f"Use sf.change({name!r})."
+        )
+    if move.delta.unit == METRES:
+        if move.metric == "geodesic":
+            raise InvalidInput(
+                f"hide moves {name!r} by less than {move.delta} on the ellipsoid, and its coordinates are plain "
+                "numbers of no known CRS. Nothing was built. For degrees say metric='great-circle', which is about "
+                "places inside the bounds; or give delta in the axes' own units."
+            )
+        return  # whether these are degrees is for the metric to say
+    if {move.delta.unit} != units:
+        wanted = "a time, such as '30 min'" if SECONDS in units else "a number in its own units"
+        raise InvalidInput(
+            f"hide moves {name!r} by less than {move.delta}"
+            f"{'' if move.delta.unit == SECONDS else ' of its own units'}, but that is measured in {wanted}. Nothing "
+            "was built."
+        )
+
+
+def _on_grid(part: Domain) -> bool:
+    return part.is_spatial and all(axis.unit == OWN for axis in part.axes)
+
+
+def _given(move: Move) -> Any:
+    return move.sources if move.sources in (None, BOUNDARY) else _as_lists(move.sources)
+
+
+def _as_lists(value: Any) -> Any:
+    return [_as_lists(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _changed(rule: Change, part: Domain) -> Moves:
+    del rule, part
+    return Complete()
+
+
+_MOVES: dict[str, Callable[[Any, Domain], Moves]] = {Move.kind: _moved, Change.kind: _changed}

@@ -1,0 +1,42 @@
+"""What is hidden, said once for all maps, tables and medians of a dataset: relations between records.
+
+A relation knows names and distances, and no cells: `sfumato.policies` sees it through a domain. It is public, declared
+by the user, and never read off the data.
+"""
+
+from sfumato.domain.axis import OWN, SECONDS
+from sfumato.relations.lengths import METRES, Length
+from sfumato.relations.relation import (
+    ANYTHING,
+    CHANGES,
+    PRESENCE,
+    Relation,
+    Term,
+    anything,
+    change,
+    move,
+    presence,
+    relation_from_spec,
+)
+from sfumato.relations.rules import BOUNDARY, Change, Move, Rule
+
+__all__ = [
+    "ANYTHING",
+    "BOUNDARY",
+    "CHANGES",
+    "METRES",
+    "OWN",
+    "PRESENCE",
+    "SECONDS",
+    "Change",
+    "Length",
+    "Move",
+    "Relation",
+    "Rule",
+    "Term",
+    "anything",
+    "change",
+    "move",
+    "presence",
+    "relation_from_spec",
+]

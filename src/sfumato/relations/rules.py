@@ -1,0 +1,131 @@
+"""Rules: how one factor of a record may change. A rule knows the name of its factor, and no cells."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from sfumato.domain.axis import OWN, SECONDS, axis_name
+from sfumato.errors import InvalidInput
+from sfumato.relations.lengths import METRES, Length
+from sfumato.relations.places import plain_places
+
+METRICS = ("euclidean", "manhattan", "chebyshev", "great-circle", "geodesic")
+ON_EARTH = ("great-circle", "geodesic")
+BOUNDARY = "boundary"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(ABC):
+    """How one factor may change; `of` is its name, None while it is left to the domain."""
+
+    kind: ClassVar[str]
+    of: str | None
+
+    def __post_init__(self) -> None:
+        if self.of is not None:
+            axis_name(self.of)
+
+    def named(self, of: str) -> Self:
+        """The same rule, about a factor of this name."""
+        return replace(self, of=of)
+
+    @property
+    def places(self) -> Any:
+        """Where a record may also appear or vanish by it; None: nowhere."""
+        return None
+
+    @abstractmethod
+    def words(self) -> str:
+        """What changes, as the end of a sentence: 'its place moves by less than 500 m'."""
+
+    @abstractmethod
+    def spec(self) -> dict[str, Any]:
+        """The rule as plain data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(Rule):
+    """A factor with distances moves by less than δ; near `sources` a record may also appear or vanish."""
+
+    kind = "move"
+    delta: Length
+    metric: str
+    sources: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.metric not in METRICS:
+            raise InvalidInput(f"metric={self.metric!r} is not one of {', '.join(map(repr, METRICS))}.")
+        if (self.metric in ON_EARTH) != (self.delta.unit == METRES):
+            raise InvalidInput(
+                f"delta={str(self.delta)!r} and metric={self.metric!r} do not fit: "
+                + (
+                    f"{self.metric} is in metres. Give delta='500 m', or another metric."
+                    if self.metric in ON_EARTH
+                    else "metres need metric='great-circle' (on a sphere) or 'geodesic' (WGS84)."
+                )
+            )
+        if self.sources is not None and self.delta.unit == SECONDS:
+            raise InvalidInput("sources are places, and this move is one in time. Leave them out.")
+        object.__setattr__(self, "sources", plain_places(self.sources))
+
+    @property
+    def places(self) -> Any:
+        """Its sources."""
+        return self.sources
+
+    def words(self) -> str:
+        """What changes, with the metric where it is not the usual one."""
+        name = self.of or "place"
+        how = {"euclidean": "", "geodesic": " (on the ellipsoid)", "great-circle": " (great-circle)"}
+        said = f"its {name} moves by less than {self.delta}{how.get(self.metric, f' ({self.metric})')}"
+        if self.sources is None:
+            return said
+        where = "the boundary" if self.sources == BOUNDARY else "a source"
+        return f"{said}, or it appears or vanishes within {self.delta} of {where}"
+
+    def spec(self) -> dict[str, Any]:
+        """Exact: δ as p/q."""
+        found: dict[str, Any] = {
+            "kind": "move",
+            "of": self.of,
+            "delta": str(self.delta.amount),
+            "unit": self.delta.unit,
+            "metric": self.metric,
+        }
+        if self.sources is not None:
+            found["sources"] = _listed(self.sources)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Rule):
+    """A factor becomes any other of its values."""
+
+    kind = "change"
+
+    def words(self) -> str:
+        """What changes."""
+        return f"its {self.of} becomes any other"
+
+    def spec(self) -> dict[str, Any]:
+        """The name alone."""
+        return {"kind": "change", "of": self.of}
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(part) for part in value] if isinstance(value, tuple) else value
+
+
+def usual_metric(delta: Length, metric: str | None) -> str:
+    """Metres are measured on the ellipsoid, everything else in a straight line, unless another metric is named."""
+    if metric is not None:
+        return metric
+    return "geodesic" if delta.unit == METRES else "euclidean"
+
+
+def in_metres(delta: Length, metric: str | None) -> Length:
+    """On the globe a plain number is in metres."""
+    return Length(delta.amount, METRES) if metric in ON_EARTH and delta.unit == OWN else delta

@@ -1,0 +1,150 @@
+"""A relation on a product: the edges, distances, parts and sensitivities are those of the graph written out."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import numpy as np
+import pytest
+from product_oracle import built, distances, graph, random_case
+
+import sfumato as sf
+from sfumato.linear import Haar, Hierarchy, Identity, Kronecker
+from sfumato.policies import policy_from_spec
+
+TABLE = sf.Categories(["north", "south"], name="region") * sf.Categories(["ill", "well"], name="case")
+CITY = sf.Grid(bounds=(0, 0, 1, 1), shape=(4, 4)) * sf.Categories(["bus", "bike", "car"], name="mode")
+
+
+def test_three_cells_by_hand() -> None:
+    policy = sf.policy(TABLE, hide=sf.change("case"), public=["region"])
+    assert policy.edges().tolist() == [[0, 1], [2, 3]]
+    assert policy.distance((0, 0), (0, 1)) == 1
+    assert policy.distance((0, 0), (1, 0)) == np.inf
+    assert policy.diameter == np.inf
+    assert policy.components[1].tolist() == [True, True]
+    assert policy.describe().startswith("the exact number of records for every region is public, jointly")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_everything_is_that_of_the_graph_written_out(seed: int) -> None:
+    dice = random.Random(seed)
+    domain, hide = random_case(dice)
+    policy, joined = built(domain, hide), graph(domain, hide)
+    size = domain.size
+    away = distances(joined)
+
+    edges = policy.edges()
+    found = np.zeros_like(joined)
+    ends = np.where(edges < 0, size, edges)
+    found[ends[:, 0], ends[:, 1]] = found[ends[:, 1], ends[:, 0]] = True
+    assert (found == joined).all()
+    assert len(np.unique(edges, axis=0)) == len(edges)
+
+    one_rule = len({(rule.of, json.dumps(rule.spec())) for rule in policy.relation.rules}) == len(
+        {rule.of for rule in policy.relation.rules}
+    )
+    for _ in range(40):
+        u, v = dice.randrange(size), dice.randrange(size)
+        told = policy.distance(u, v)
+        assert told >= away[u, v]
+        if one_rule:
+            assert told == away[u, v]
+    assert policy.diameter >= away[:size, :size].max()
+    assert policy.eccentricity >= away[:size, size].max()
+
+    label, public = policy.components
+    for u in range(size):
+        assert ((label == label[u]) == np.isfinite(away[u, :size])).all()
+        assert public[label[u]] == np.isinf(away[u, size])
+
+    factors = [
+        dice.choice(
+            [Identity(n), Haar(n), Hierarchy(n, (2, 1) if n % 2 == 0 else (1,), (3, 2) if n % 2 == 0 else (2,))]
+        )
+        for n in domain.shape
+    ]
+    strategy = Kronecker(factors)
+    dense = strategy.dense()
+    largest = max(
+        (np.abs(dense[:, u] - (dense[:, v] if v < size else 0)).sum() for u, v in np.argwhere(np.triu(joined, 1))),
+        default=0,
+    )
+    assert policy.sensitivity(strategy) == largest
+    assert policy.sensitivity(dense) == largest
+
+    sizes = policy.moves.sizes(domain.shape)
+    for u, v in np.argwhere(np.triu(joined[:size, :size], 1)):
+        step = np.abs(np.subtract(np.unravel_index(u, domain.shape), np.unravel_index(v, domain.shape)))
+        assert (sizes >= step).all(axis=1).any()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_description_is_read_back(seed: int) -> None:
+    domain, hide = random_case(random.Random(seed))
+    policy = built(domain, hide)
+    again = policy_from_spec(json.loads(json.dumps(policy.spec())))
+    assert again == policy
+    assert again.describe() == policy.describe()
+    assert again.relation == policy.relation
+    assert again.public == policy.public
+
+
+def test_short_forms_are_the_policies_that_they_always_were() -> None:
+    grid, line = sf.Grid(bounds=(0, 0, 1, 1), shape=(8, 8)), sf.Line(0, 24, cells=24)
+    degrees = sf.Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(8, 8))
+    assert sf.move(0.2).on(grid) == sf.within(grid, 0.2)
+    assert sf.move(0.2, sources="boundary").on(grid) == sf.within(grid, 0.2, sources="boundary")
+    assert sf.move(2, metric="manhattan").on(line) == sf.within(line, 2, metric="manhattan")
+    assert sf.move("5 km", metric="great-circle").on(degrees) == sf.within(degrees, 5000, metric="great-circle")
+    assert sf.anything().on(CITY) == sf.bounded(CITY)
+    assert sf.presence().on(CITY) == sf.unbounded(CITY)
+
+
+def test_the_standard_neighbourhood_adds_removes_and_replaces() -> None:
+    policy = sf.policy(CITY, hide=sf.presence() | sf.anything())
+    assert policy.diameter == 1
+    assert policy.eccentricity == 1
+    assert not policy.total_is_public
+
+
+def test_a_move_as_long_as_the_place_joins_all_of_its_cells() -> None:
+    policy = sf.policy(CITY, hide=sf.move(5), public=["mode"])
+    assert policy.distance((0, 0, 1), (3, 3, 1)) == 1
+
+
+def test_with_two_rules_for_one_factor_a_distance_is_never_too_short() -> None:
+    hour = sf.Line(0, 6, cells=6, name="hour")
+    space = hour * sf.Categories(["a", "b"], name="mode")
+    policy = sf.policy(space, hide=sf.move(0.5, of="hour") | (sf.move(1.5, of="hour") & sf.change("mode")))
+    away = distances(graph(space, policy.relation))
+    for u in range(space.size):
+        for v in range(space.size):
+            assert policy.distance(u, v) >= away[u, v]
+
+
+REFUSED = [
+    (lambda: sf.policy(CITY, hide=sf.move(0.2)), "hide changes nothing of 'mode'"),
+    (lambda: sf.policy(CITY, hide=sf.move(0.2), public=["mod"]), "Did you mean 'mode'?"),
+    (lambda: sf.policy(CITY, hide=sf.move(0.2), public="mode"), "public='mode' must be a list of factors"),
+    (lambda: sf.policy(CITY, hide=sf.change("mode") | sf.move(0.2), public=["mode"]), "is not published exactly"),
+    (lambda: sf.policy(CITY, hide=sf.presence(), public=["mode"]), "is not published exactly"),
+    (lambda: sf.policy(CITY, hide=sf.anything(), public=["mode"]), "is not published exactly"),
+    (lambda: sf.policy(CITY, hide=sf.move(0.2, sources=[(0, 0)]), public=["mode"]), "is not published exactly"),
+    (lambda: sf.policy(CITY, hide=sf.change("x")), "an axis of 'place', which moves as a whole"),
+    (lambda: sf.policy(CITY, hide=sf.change("diagnosis")), "which is no factor of this domain"),
+    (lambda: sf.policy(CITY, hide=sf.move("500 m")), "no known CRS"),
+    (lambda: sf.policy(CITY, hide=sf.move("30 min")), "measured in a number in its own units"),
+    (lambda: sf.policy(CITY, hide=sf.move(1, of="mode")), "has values without distances"),
+    (lambda: sf.policy(TABLE, hide=sf.move(1)), "Say which one moves"),
+    (lambda: sf.policy("grid", hide=sf.move(1)), "is not a domain"),
+    (lambda: sf.policy(CITY, hide="move"), "is not a relation"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED)
+def test_what_is_refused(call, words: str) -> None:
+    with pytest.raises(sf.InvalidInput) as refused:
+        call()
+    assert words in str(refused.value)
