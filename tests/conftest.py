@@ -7,6 +7,7 @@ would fail beside others. What is set here holds for every property that does no
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -26,9 +27,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Hypothesis makes up may look like bounds in another order, in one run and not in the next.
 
     Elsewhere a warning about the data or about what was declared fails a test, so that it cannot come needlessly.
+
+    What is slow comes first: at the end, when one process has nothing left to take over, all that runs is short.
     """
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         if item.path.parent.name == "counting":
             item.add_marker(pytest.mark.filterwarnings("ignore::sfumato.DataWarning"), append=False)
         if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.filterwarnings("ignore::sfumato.DeclarationWarning"), append=False)
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist all runs in one process
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Whichever process has finished its share takes over half of what another still has to do."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)

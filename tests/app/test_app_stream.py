@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 import sfumato as sf
 from sfumato.app import ledger
+from sfumato.app.step_grid import StepGrid
 from sfumato.app.stream import stream
 
 BEGIN = datetime(2026, 3, 1)
@@ -280,7 +281,14 @@ def test_what_makes_no_sense_is_refused(folder, more, message):
     assert not (folder / "out").exists()
 
 
-def test_without_stop_the_steps_that_are_over_by_now_are_published(folder):
-    begin = datetime.now().replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
-    answer = told(*given(folder, "--start", begin.isoformat()))
-    assert answer["published"] in (2, 3)  # the hour may strike meanwhile
+def test_without_stop_the_steps_that_are_over_by_now_are_published(folder, monkeypatch):
+    monkeypatch.setattr(StepGrid, "now", lambda self: BEGIN + timedelta(hours=2, minutes=59))
+    assert told(*given(folder, "--start", BEGIN.isoformat()))["published"] == 2
+
+
+def test_the_present_is_told_as_the_column_tells_the_time():
+    """To a day: a clock is put forward and back."""
+    for zone in (None, UTC):
+        now = StepGrid("t", timedelta(hours=1), zoned=zone is not None).now()
+        assert now.tzinfo == zone
+        assert abs(now.replace(tzinfo=None) - datetime.now(zone).replace(tzinfo=None)) < timedelta(days=1)

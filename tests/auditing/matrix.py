@@ -8,7 +8,7 @@ import sfumato as sf
 from sfumato.mechanism import build, mechanisms
 
 EPSILON = Fraction(3, 5)
-SHAPES = [(1,), (2,), (3,), (7,), (9,), (13,), (1, 4), (2, 3), (3, 5), (2, 2, 3)]
+SHAPES = [(1,), (2,), (3,), (7,), (9,), (1, 4), (2, 3), (3, 4), (2, 2, 3)]
 OPTIONS = {
     "hierarchy": [{}, {"blocks": [2, 1], "weights": [3, 5]}],
     "hats": [{}, {"widths": [2], "weights": [3, 2]}],

@@ -28,7 +28,7 @@ def nothing_wrong(found):
 @pytest.mark.slow
 def test_processes_at_one_ledger_overspend_nothing(bench, tmp_path):
     """Eight processes at 1/20: at 1/1000 each there is room for fifty charges and not one more."""
-    found = bench.load(tmp_path, processes=8, seconds=60, epsilon=Fraction(1, 20))
+    found = bench.load(tmp_path, processes=8, seconds=600, epsilon=Fraction(1, 20))
     assert nothing_wrong(found), found
     assert found["recorded"] == found["acknowledged"] == 50
 

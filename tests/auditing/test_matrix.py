@@ -11,7 +11,7 @@ from sfumato.auditing import audit
 CASES = [
     pytest.param(policy, id=f"{label}{policy.domain.shape}") for domain in DOMAINS for label, policy in policies(domain)
 ]
-SECONDS = 4.0  # of computing: integer programmes for fixed-point estimators on grids may not reach every edge
+SECONDS = 2.0  # of computing, in which a few do not reach every edge; they look at edges of all kinds first
 
 
 @pytest.mark.slow
@@ -28,7 +28,7 @@ def test_every_mechanism_keeps_its_promise_exactly(policy):
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", CASES[::7])
 def test_no_run_proves_a_broken_promise(policy):
-    """DAWA, 200 runs a side, ten policies: a false alarm at confidence 1 - 10⁻⁸ once in 10⁷ runs of this test."""
+    """DAWA, 200 runs a side, nine policies: a false alarm at confidence 1 - 10⁻⁸ once in 10⁷ runs of this test."""
     for mechanism in built(policy, ["dawa"]):
         found = audit(mechanism, seed=2, samples=200, seconds=SECONDS, confidence=1 - 1e-8, method="statistical")
         assert found.method == "statistical"
@@ -36,5 +36,7 @@ def test_no_run_proves_a_broken_promise(policy):
 
 
 def test_every_mechanism_is_audited_somewhere():
-    seen = {mechanism.name for domain in DOMAINS for _, policy in policies(domain) for mechanism in built(policy)}
+    seen: set[str] = set()
+    for policy in (policy for domain in DOMAINS for _, policy in policies(domain)):
+        seen |= {mechanism.name for mechanism in built(policy, sorted(set(sf.mechanisms()) - seen))}
     assert seen == set(sf.mechanisms())

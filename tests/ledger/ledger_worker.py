@@ -18,13 +18,14 @@ from sfumato.ledger import store as store_module
 from sfumato.policies import threshold
 
 POLICY = threshold(Line(0, 1, cells=5), theta=1)
+PATIENCE = 600  # seconds to wait for the others: a slow disk or a busy machine is no failure
 
 
 def opened(path: str | os.PathLike[str], epsilon: float) -> Ledger:
     """Open a ledger that another process may have made or may be making; make it where there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LedgerCreated)
-        return Ledger(path, epsilon=epsilon)
+        return Ledger(path, epsilon=epsilon, timeout=PATIENCE)
 
 
 def charge_once(ledger: Ledger) -> None:
@@ -145,7 +146,7 @@ def fork_beside_a_thread(path: str, forks: int) -> None:
     """Fork again and again while a thread charges; each child charges once. Prints the acknowledged charges."""
     import threading
 
-    ledger, stop, done = Ledger.create(path, epsilon=1000), threading.Event(), [0]
+    ledger, stop, done = Ledger.create(path, epsilon=1000, timeout=PATIENCE), threading.Event(), [0]
 
     def spend() -> None:
         while not stop.is_set():

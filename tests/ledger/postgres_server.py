@@ -48,17 +48,17 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         if done.returncode:
             raise RuntimeError(f"{program}: {done.stdout.strip()}")
 
     def start(self) -> None:
-        self.run("pg_ctl", "-D", "data", "-l", "log", "-w", "-t", "60", "start")
+        self.run("pg_ctl", "-D", "data", "-l", "log", "-w", "-t", "300", "start")
 
     def stop(self, mode: str = "immediate") -> None:
-        self.run("pg_ctl", "-D", "data", "-w", "-m", mode, "stop")
+        self.run("pg_ctl", "-D", "data", "-w", "-t", "300", "-m", mode, "stop")
 
     def remove(self) -> None:
         with contextlib.suppress(RuntimeError):  # stopped already

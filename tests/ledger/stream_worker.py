@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from ledger_worker import interrupt_statements
+from ledger_worker import PATIENCE, interrupt_statements
 
 from sfumato.errors import BudgetExceeded, InvalidInput
 from sfumato.ledger import Ledger, StreamAccount
@@ -20,7 +20,7 @@ def next_step(stream: StreamAccount) -> int:
 
 def race(path: Path, steps: int) -> None:
     """Charge 1/3 at one step after the other, against whoever else does, and print which steps this process got."""
-    stream = Ledger(path).stream("visits")
+    stream = Ledger(path, timeout=PATIENCE).stream("visits")
     while (step := next_step(stream)) < steps:
         try:
             stream.charge(step, "1/3", label="visits", release_id=f"{os.getpid()}")
@@ -34,7 +34,7 @@ def overspend(path: Path, steps: int) -> None:
 
     The step just charged is raised as well as the one before, so that a process whose rival comes too late does it all.
     """
-    stream = Ledger(path).stream("visits")
+    stream = Ledger(path, timeout=PATIENCE).stream("visits")
     while (step := next_step(stream)) < steps:
         for act in (
             lambda: stream.charge(step, "2/5", label="visits", release_id=f"{os.getpid()}"),
@@ -62,7 +62,7 @@ def die_at_each_statement(path: Path) -> None:
                 if count == last:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            stream = Ledger(path).stream("visits")
+            stream = Ledger(path, timeout=PATIENCE).stream("visits")
             step = next_step(stream)
             interrupt_statements(die)
             stream.charge(step, "1/100", label="visits", release_id="r")

@@ -53,7 +53,7 @@ def test_a_fork_and_a_thread_that_is_inside_a_gate_do_not_wait_for_each_other(
     tmp_path: Path, then: str, order: str
 ) -> None:
     command = [sys.executable, "-c", FORK_MEANWHILE, str(tmp_path), then, order]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=900, check=False)
     assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
 
 
@@ -83,5 +83,5 @@ while not over.is_set():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_ledger_is_backed_up_while_the_program_forks(tmp_path: Path) -> None:
     command = [sys.executable, "-c", BACKUPS_AND_FORKS, str(tmp_path)]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr

@@ -74,7 +74,7 @@ def test_two_names_at_once_never_overspend_even_where_links_are_overlooked(path:
         subprocess.Popen([sys.executable, "-c", script, str(tmp_path / name), here], stdout=subprocess.PIPE, text=True)
         for name in ("budget.db", "second.db")
     ]
-    assert sum(int(worker.communicate(timeout=300)[0]) for worker in workers) == 99
+    assert sum(int(worker.communicate(timeout=900)[0]) for worker in workers) == 99
     (tmp_path / "second.db").unlink()
     assert Ledger(path).spent == 1
 

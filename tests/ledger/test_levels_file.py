@@ -187,7 +187,7 @@ _RAISE_ALL = """
 import sys
 from sfumato.errors import InvalidInput
 from sfumato.ledger import Ledger
-ledger, made = Ledger(sys.argv[1]), 0
+ledger, made = Ledger(sys.argv[1], timeout=600), 0
 while True:
     level, epsilon = ledger.level("r1")
     if level == 40:
@@ -207,7 +207,7 @@ def test_processes_at_once_make_every_level_once(path: Path) -> None:
     ledger.charge(1, POLICY, label="visits", release_id="r1")
     command = [sys.executable, "-c", _RAISE_ALL, str(path)]
     workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    made = [int(worker.communicate(timeout=300)[0]) for worker in workers]
+    made = [int(worker.communicate(timeout=900)[0]) for worker in workers]
     assert sum(made) == 40
     assert (ledger.level("r1"), ledger.spent) == ((40, 41), 41)
 

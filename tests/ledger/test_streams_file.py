@@ -258,7 +258,7 @@ def _start(action: str, path: Path, *numbers: int) -> subprocess.Popen[str]:
 
 
 def _output(process: subprocess.Popen[str]) -> list[int]:
-    out, errors = process.communicate(timeout=300)
+    out, errors = process.communicate(timeout=900)
     assert process.returncode == 0, errors
     return [int(line) for line in out.split()]
 

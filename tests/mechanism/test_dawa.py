@@ -37,7 +37,7 @@ def test_penalty_vanishes_with_the_noise() -> None:
 
 def test_noise_has_the_rate_of_its_units_and_no_other() -> None:
     """400,000 values for each share. False alarm below 10⁻⁶: the variance of Laplace-like noise (excess kurtosis at
-    most 3.5) is estimated to 0.37 % (one standard error), and 5 of them are 1.9 %. Noise of 10 % more or less is off by
+    most 3.5) is estimated to 0.37 % (one standard error), and 6 of them are 2.2 %. Noise of 10 % more or less is off by
     17 % at least.
     """
     epsilon, size = Fraction(1, 2), 400_000
@@ -46,18 +46,19 @@ def test_noise_has_the_rate_of_its_units_and_no_other() -> None:
     assert not noise[0].any()  # such nodes are not measured: their weight in the estimate is zero
     for row, share in ((1, Fraction(5, UNITS)), (2, Fraction(1))):
         found = float(np.mean(noise[row].astype(float) ** 2))
-        assert found == pytest.approx(DiscreteLaplace(epsilon * share).variance, rel=0.019)
+        assert found == pytest.approx(DiscreteLaplace(epsilon * share).variance, rel=0.022)
         for factor in (Fraction(9, 10), Fraction(11, 10)):
             assert found != pytest.approx(DiscreteLaplace(epsilon * share * factor).variance, rel=0.1)
 
 
 @pytest.mark.slow
 def test_the_estimate_spends_its_epsilon_and_no_other() -> None:
-    """10,000 releases of one run. False alarm below 10⁻⁶: one standard error of the variance is 2.3 %, five are 11.5 %.
-    Noise of 10 % more or less is off by 17 % at least.
+    """10,000 releases of one run, from one seed: no false alarm. One standard error of the variance is 2.3 %, five are
+    11.5 %; noise of 10 % more or less is off by 17 % at least.
     """
     buckets, x, epsilon = Buckets(np.array([0]), 4), np.array([3, 9, 1, 7]), Fraction(1, 4)
-    totals = [estimate(x, buckets, epsilon=epsilon, source=SystemSource()).sum() for _ in range(10_000)]
+    source = SeededSource(11)
+    totals = [estimate(x, buckets, epsilon=epsilon, source=source).sum() for _ in range(10_000)]
     found = float(np.mean((np.array(totals) - 20) ** 2))
     assert found == pytest.approx(DiscreteLaplace(epsilon).variance, rel=0.115)
 

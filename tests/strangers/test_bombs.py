@@ -12,7 +12,9 @@ import pytest
 import sfumato as sf
 
 HERE = Path(__file__).parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(sf.__file__).parent.parent)}
+# One thread for what computes: memory and time are those of the file then, and not of the number of cores.
+ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+ENVIRONMENT = {**os.environ, **ALONE, "PYTHONPATH": str(Path(sf.__file__).parent.parent)}
 
 
 @pytest.mark.slow

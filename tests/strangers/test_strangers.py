@@ -15,7 +15,9 @@ import pytest
 import sfumato as sf
 
 HERE = Path(__file__).parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(sf.__file__).parent.parent)}
+# One thread for what computes: memory and time are those of the file then, and not of the number of cores.
+ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+ENVIRONMENT = {**os.environ, **ALONE, "PYTHONPATH": str(Path(sf.__file__).parent.parent)}
 FORGERIES = int(os.environ.get("SFUMATO_FORGERIES", "0"))
 KINDS = {"release": 400, "patch": 300, "state": 100, "ledger": 80}
 

@@ -10,7 +10,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-from ledger_worker import opened
+from ledger_worker import PATIENCE, opened
 from vault_states import NAME, SIZE, first_state, next_state
 
 from sfumato.domain import Line
@@ -24,7 +24,7 @@ SHARED = Path(__file__).resolve().parent.parent / "ledger"  # where ledger_worke
 
 
 def open_all(directory: Path) -> tuple[Vault, Ledger]:
-    return Vault(directory / "secrets", key=directory / "vault.key"), opened(directory / "budget.db", 10**6)
+    return Vault(directory / "secrets", key=directory / "vault.key", timeout=PATIENCE), opened(directory / "budget.db", 10**6)
 
 
 def start(directory: Path, size: int = SIZE) -> None:
@@ -139,7 +139,7 @@ def run(action: str, directory: Path, *numbers: int) -> subprocess.Popen[str]:
 
 def output(process: subprocess.Popen[str]) -> str:
     """What a program that ends well has printed."""
-    out, errors = process.communicate(timeout=300)
+    out, errors = process.communicate(timeout=900)
     assert process.returncode == 0, errors
     return out
 

@@ -16,6 +16,7 @@ from sfumato.linear.incidence import Incidence
 from sfumato.linear.operator import Matrix, Operator
 from sfumato.linear.pairs import PairTypes
 from sfumato.linear.prefix_blocks import PrefixBlocks
+from sfumato.linear.rows import distinct_rows
 from sfumato.linear.selection import Selection
 
 __all__ = [
@@ -39,5 +40,6 @@ __all__ = [
     "PseudoInverse",
     "Selection",
     "Stack",
+    "distinct_rows",
     "nested_blocks",
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sfumato.linear.rows import distinct_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +28,7 @@ class PairTypes:
     def of(cls, values: object, counts: object) -> PairTypes:
         """Types from anything array-like, each kept once."""
         rows = np.atleast_2d(np.asarray(counts, dtype=np.int64))
-        # Sorting whole rows is slow: where the counts fit into the digits of one number, that number is sorted.
-        sizes = [int(size) + 1 for size in rows.max(axis=0, initial=0)]
-        if len(rows) > 64 and math.prod(sizes) < 2**62:
-            digits = np.cumprod([1, *sizes[:-1]])
-            rows = rows[np.unique(rows @ digits, return_index=True)[1]]
-        else:
-            rows = np.unique(rows, axis=0)
-        return cls(values=np.asarray(values).reshape(-1, 2), counts=rows)
+        return cls(values=np.asarray(values).reshape(-1, 2), counts=distinct_rows(rows))
 
     def joined(self, other: PairTypes) -> PairTypes:
         """The types of both, over one list of values."""

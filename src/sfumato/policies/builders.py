@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sfumato.domain import Domain, Labels
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
+from sfumato.linear import distinct_rows
 from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policies.policy import Policy
 from sfumato.policies.within import half_box, ordered
@@ -82,7 +83,7 @@ def graph(domain: Domain, edges: Any, *, publish_component_totals: bool = False)
         absent = np.zeros(domain.size, dtype=bool)
         absent[high[low == ABSENT]] = True
         absent = absent.reshape(domain.shape)
-    inner = np.unique(np.stack([low, high], axis=-1)[low != ABSENT], axis=0)
+    inner = distinct_rows(np.stack([low, high], axis=-1)[low != ABSENT])
     appear = [] if absent is None else np.flatnonzero(absent).tolist()
     words = f"one record changes along one of {len(inner)} listed edges"
     words += f" or appears or vanishes in one of {len(appear)} cells" if appear else "; the number of records is public"

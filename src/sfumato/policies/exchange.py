@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.errors import PolicyMismatch
+from sfumato.linear import distinct_rows
 from sfumato.policies.distance import _search, to_absent
 from sfumato.policies.moves import Stencil
 
@@ -58,7 +59,7 @@ def _moved(account: Policy, release: Policy) -> float:
     if release.moves.join_all:
         return 1
     if isinstance(account.moves, Stencil) and isinstance(release.moves, Stencil):
-        offsets = np.unique(np.abs(account.moves.offsets), axis=0)
+        offsets = distinct_rows(np.abs(account.moves.offsets))
         direct = max(release.moves.steps(offset) for offset in _longest(offsets))
         return min(direct, release.diameter)
     if not release.moves.exist:

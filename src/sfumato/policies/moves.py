@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import TooLarge
-from sfumato.linear import Operator, PairTypes
+from sfumato.linear import Operator, PairTypes, distinct_rows
 from sfumato.linear.estimator import LARGEST_EXPLICIT
 from sfumato.policies import steps
 
@@ -210,7 +210,7 @@ class Stencil(Moves):
     def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The offsets without their signs."""
         del shape
-        return np.unique(np.abs(self.offsets), axis=0)
+        return distinct_rows(np.abs(self.offsets))
 
     def steps(self, displacement: NDArray[np.int64]) -> float:
         """How many moves a displacement takes."""
@@ -232,7 +232,7 @@ class Stencil(Moves):
     def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]]:
         """Offset by offset. A stencil holds one with every choice of signs, so each axis is seen in both directions."""
         seen: dict[tuple[int, int], PairTypes] = {}
-        for offset in np.unique(np.abs(self.offsets), axis=0):
+        for offset in distinct_rows(np.abs(self.offsets)):
             types = []
             for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
                 if (axis, int(o)) not in seen:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import TooLarge
+from sfumato.linear import distinct_rows
 
 if TYPE_CHECKING:
     from sfumato.policies.moves import Stencil
@@ -83,7 +84,7 @@ def _steps_box(stencil: Stencil, box: tuple[int, ...]) -> NDArray[np.int64]:
     shape = tuple(b + 1 for b in box)
     if math.prod(shape) > LARGEST_BOX:
         raise TooLarge(f"distances in a box of {math.prod(shape):,} cells are not computed (at most {LARGEST_BOX:,}).")
-    size = np.unique(np.minimum(np.abs(stencil.offsets), box), axis=0)
+    size = distinct_rows(np.minimum(np.abs(stencil.offsets), box))
     longest = [o for o in size if not ((size >= o).all(axis=1) & (size > o).any(axis=1)).any()]
     reached = np.zeros(shape, dtype=bool)
     reached[(0,) * len(shape)] = True

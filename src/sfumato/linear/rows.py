@@ -1,0 +1,24 @@
+"""The rows of a table of integers, each once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def distinct_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of a table, each once and in order: what `np.unique(rows, axis=0)` gives, which compares whole rows.
+
+    Where what is in a row fits into the digits of one number, that number is sorted: many times faster.
+    """
+    if rows.size == 0:
+        return np.unique(rows, axis=0)
+    low = rows.min(axis=0)
+    bases = [int(high) - int(least) + 1 for least, high in zip(low, rows.max(axis=0), strict=True)]
+    if math.prod(bases) >= 1 << 62:
+        return np.unique(rows, axis=0)
+    values = np.array([math.prod(bases[column + 1 :]) for column in range(len(bases))])
+    numbers = np.unique((rows - low) @ values)
+    return numbers[:, None] // values % bases + low
