@@ -33,7 +33,7 @@ from sfumato.domain import domain_from_spec
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.exact import text, written
 from sfumato.files import replacing
-from sfumato.mechanism import AdditiveMechanism, Mechanism, mechanism_from_spec
+from sfumato.mechanism import Mechanism, mechanism_from_spec
 from sfumato.promise import Guarantee
 from sfumato.reading import plain_data
 from sfumato.release.footer import read_footer
@@ -158,10 +158,10 @@ def described_release(
     if not all(isinstance(description[name], str) for name in ("workload", "created")):
         raise FileFormatError("the description of the release is damaged.")
     guarantee, mechanism = honest("patch", description)
-    if not isinstance(mechanism, AdditiveMechanism):
+    if mechanism.additive is None:
         raise FileFormatError("the description of the release is damaged: its mechanism has no noise to lower.")
     try:
-        counts = mechanism.estimate(measured, total).reshape(guarantee.policy.domain.shape)
+        counts = mechanism.additive.estimate(measured, total).reshape(guarantee.policy.domain.shape)
     except _NONSENSE as error:
         raise FileFormatError("the description of the release is damaged: its mechanism does not fit.") from error
     return Release(
@@ -259,7 +259,7 @@ def _description(path: Path, found: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise _unreadable(path, "its description is not JSON.") from error
     version = description.get("format") if isinstance(description, dict) else None
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+    if type(version) is not int or version < 1:
         raise _unreadable(path, "its description does not name a format.")
     if version > FORMAT_VERSION:
         raise _unreadable(
@@ -316,7 +316,7 @@ def _rebuilt(path: str | Path, description: dict[str, Any]) -> tuple[Guarantee, 
 
 
 def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40
+    return type(value) is int and 0 <= value < 1 << 40
 
 
 def _digest(description: dict[str, Any], counts: NDArray[np.float64], measured: NDArray[np.int64] | None = None) -> str:
