@@ -39,7 +39,9 @@ from sfumato.promise import Epsilon, Guarantee
 from sfumato.publishing.account import Account, require_account, warn_without_ledger
 from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
-from sfumato.release.files import from_bytes, honest, to_bytes
+from sfumato.release.described import honest
+from sfumato.release.files import from_bytes
+from sfumato.release.writing import to_bytes
 from sfumato.vault import Vault
 from sfumato.vault.state import State
 

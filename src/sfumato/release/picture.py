@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from sfumato.files import replacing
 from sfumato.reading import visible
 from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, blank, file_kind, quiet
 from sfumato.release.points import distribution_knots, groups, sorted_points
-from sfumato.release.release import Release
+
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
 
 _ALARM = "#c1121f"
 _PER_CELL = "estimated records per cell"
