@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
-from sfumato.mechanism import Mechanism, SummedArea
+from sfumato.mechanism import LinearMechanism, Mechanism, SummedArea
 from sfumato.noise import SeededSource
 from sfumato.workload import GivenRanges, MatrixQueries, ProductQueries, Workload
 
@@ -47,11 +47,10 @@ def rehearsed_error(mechanism: Mechanism, like: NDArray[np.int64], workload: Wor
     """
     domain = mechanism.policy.domain
     total = int(like.sum()) if mechanism.policy.total_is_public else None
-    additive, model = mechanism.additive, mechanism.model
-    if additive is not None and model is not None:
-        smooth = additive.estimate(additive.values(like.ravel()), total)
+    if isinstance(mechanism, LinearMechanism):
+        smooth = mechanism.estimate(mechanism.values(like.ravel()), total)
         bias = mean_square((smooth - like.ravel()).reshape(domain.shape), workload, domain)
-        return bias + model.expected_error(workload, domain)
+        return bias + mechanism.model.expected_error(workload, domain)
     errors = []
     for seed in range(REHEARSALS):
         estimates = mechanism.run(like.ravel(), total, SeededSource(seed))

@@ -182,14 +182,7 @@ class Stencil(Moves):
     def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The offsets without their signs."""
         del shape
-        return self._unsigned
-
-    @cached_property
-    def _unsigned(self) -> NDArray[np.int64]:
-        found = np.abs(self.offsets)
-        if found.shape[1] == 1:  # one of each pair, so all different: a million need no search for doubles
-            return np.sort(found, axis=0)
-        return np.unique(found, axis=0)
+        return np.unique(np.abs(self.offsets), axis=0)
 
     def steps(self, displacement: NDArray[np.int64]) -> float:
         """How many moves a displacement takes."""
@@ -211,7 +204,7 @@ class Stencil(Moves):
     def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]]:
         """Offset by offset. A stencil holds one with every choice of signs, so each axis is seen in both directions."""
         seen: dict[tuple[int, int], PairTypes] = {}
-        for offset in self._unsigned:
+        for offset in np.unique(np.abs(self.offsets), axis=0):
             types = []
             for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
                 if (axis, int(o)) not in seen:
