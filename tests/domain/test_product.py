@@ -78,7 +78,7 @@ def test_edges_cannot_be_changed() -> None:
         (EVERY_KIND[4], "Categories(['bus', 'tram', 'rest'], other='rest')"),
         (EVERY_KIND[5], "Categories([True, False], name='member')"),
         (EVERY_KIND[6], "Categories([0, 1, 2, …, 19] (20 labels))"),
-        (EVERY_KIND[7], "Domain(Interval('x', 0, 1, cells=4) × Labels('age', ['young', 'old']))"),
+        (EVERY_KIND[7], "Line(0, 1, cells=4) * Categories(['young', 'old'], name='age')"),
     ],
 )
 def test_printing_is_short(domain: Domain, text: str) -> None:

@@ -25,6 +25,10 @@ class Axis(ABC):
         """The cell of each value. Every value that is not missing has one, or the call is refused."""
 
     @abstractmethod
+    def face(self) -> str:
+        """The domain of this axis alone, as one writes it."""
+
+    @abstractmethod
     def spec(self) -> dict[str, Any]:
         """The axis as plain data for a file."""
 

@@ -165,6 +165,11 @@ class Interval(Axis):
         inside = np.stack([start, np.maximum(start, np.minimum(end, touched[..., 1]))], axis=-1)
         return inside, touched
 
+    def face(self) -> str:
+        """A line."""
+        name = "" if self.name == "x" else f", name={self.name!r}"
+        return f"Line({plain(self.low)}, {plain(self.high)}, cells={self.cells}{name})"
+
     def spec(self) -> dict[str, Any]:
         """The axis as plain data; Python writes and reads a double without loss."""
         return {

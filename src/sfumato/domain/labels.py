@@ -84,6 +84,12 @@ class Labels(Axis):
             raise InvalidInput(unknown_label(self.name))
         return cells.reshape(array.shape)
 
+    def face(self) -> str:
+        """Categories."""
+        name = "" if self.name == "category" else f", name={self.name!r}"
+        other = "" if self.other is None else f", other={self.other!r}"
+        return f"Categories({shorten(self.labels)}{name}{other})"
+
     def spec(self) -> dict[str, Any]:
         """The axis as plain data."""
         return {"kind": "labels", "name": self.name, "labels": list(self.labels), "other": self.other}

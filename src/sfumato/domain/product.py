@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain.axis import Axis
-from sfumato.domain.interval import CHUNK, Interval, numbers
+from sfumato.domain.factor import PLACE, Factor, checked_factors, default_names, usual_factors
+from sfumato.domain.interval import CHUNK, Interval, numbers, plain
 from sfumato.domain.ranges import refuse_outside
 from sfumato.errors import InvalidInput
 
@@ -23,13 +24,17 @@ _MAX_CELLS = 1 << 62
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Domain:
-    """A product of named axes. Two domains are equal when their axes are, however they were built.
+    """A product of named axes, which belong together in factors. Two domains are equal when their axes and factors are,
+    however they were built. Domains are multiplied with ``*``.
 
     >>> sf.Domain((sf.Interval("hour", 0, 24, 24), sf.Labels("mode", ("bus", "bike")))).shape
     (24, 2)
+    >>> (sf.Grid(bounds=(0, 0, 1, 1), shape=(4, 4)) * sf.Categories(["bus", "bike"], name="mode")).names
+    ('x', 'y', 'mode')
     """
 
     axes: tuple[Axis, ...]
+    factors: tuple[Factor, ...] = ()
 
     def __post_init__(self) -> None:
         axes = tuple(self.axes) if isinstance(self.axes, Iterable) else ()
@@ -44,15 +49,52 @@ class Domain:
                 "than a 64-bit number can count. Use fewer cells."
             )
         object.__setattr__(self, "axes", axes)
+        object.__setattr__(self, "factors", checked_factors(axes, self.factors or usual_factors(axes)))
 
     def __eq__(self, other: object) -> bool:
-        return self.axes == other.axes if isinstance(other, Domain) else NotImplemented
+        if not isinstance(other, Domain):
+            return NotImplemented
+        return (self.axes, self.factors) == (other.axes, other.factors)
 
     def __hash__(self) -> int:
-        return hash(self.axes)
+        return hash((self.axes, self.factors))
 
     def __repr__(self) -> str:
-        return f"Domain({' × '.join(map(repr, self.axes))})"
+        return " * ".join(self._face(factor) for factor in self.factors)
+
+    def __mul__(self, other: object) -> Domain:
+        """The product: one cell for every cell of this domain and every cell of the other one."""
+        if not isinstance(other, Domain):
+            return NotImplemented
+        after = tuple(Factor(f.name, tuple(self.ndim + i for i in f.positions)) for f in other.factors)
+        return Domain(self.axes + other.axes, self.factors + after)
+
+    def part(self, *names: str) -> Domain:
+        """The product of some of the factors alone, in the domain's order.
+
+        >>> (sf.Line(0, 24, cells=24, name="hour") * sf.Categories(["bus", "bike"], name="mode")).part("mode").shape
+        (2,)
+        """
+        for name in names:
+            self.factor(name)
+        kept = [factor for factor in self.factors if factor.name in names]
+        positions = [i for factor in kept for i in factor.positions]
+        place = {old: new for new, old in enumerate(positions)}
+        return Domain(
+            tuple(self.axes[i] for i in positions),
+            tuple(Factor(f.name, tuple(place[i] for i in f.positions)) for f in kept),
+        )
+
+    def factor(self, name: str) -> Factor:
+        """The factor of a name, or the one that an axis of this name belongs to."""
+        for factor in self.factors:
+            if factor.name == name:
+                return factor
+        for factor in self.factors:
+            if any(self.axes[i].name == name for i in factor.positions):
+                return factor
+        known = ", ".join(repr(factor.name) for factor in self.factors)
+        raise InvalidInput(f"{name!r} is no factor of this domain, whose factors are {known}.")
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -91,7 +133,10 @@ class Domain:
 
     def spec(self) -> dict[str, Any]:
         """The domain as plain data that JSON can hold; :func:`domain_from_spec` reads it back."""
-        return {"axes": [axis.spec() for axis in self.axes]}
+        spec: dict[str, Any] = {"axes": [axis.spec() for axis in self.axes]}
+        if self.factors != usual_factors(self.axes):  # descriptions of earlier versions stay what they were
+            spec["factors"] = [{"name": f.name, "axes": list(f.positions)} for f in self.factors]
+        return spec
 
     @cached_property
     def fingerprint(self) -> str:
@@ -189,3 +234,15 @@ class Domain:
         boxes = [a.covered(low[..., i], high[..., i]) for i, a in enumerate(self.intervals)]
         inside, touched = (np.stack(parts, axis=-1) for parts in zip(*boxes, strict=True))
         return inside, touched
+
+    def _face(self, factor: Factor) -> str:
+        """One factor, as one writes it."""
+        axes = [self.axes[i] for i in factor.positions]
+        if len(axes) == 1:
+            return axes[0].face()
+        intervals = [axis for axis in axes if isinstance(axis, Interval)]
+        bounds = ", ".join(plain(end) for end in (*(a.low for a in intervals), *(a.high for a in intervals)))
+        own = tuple(axis.name for axis in axes)
+        names = "" if own == default_names(len(axes), factor.name) else f", names={own!r}"
+        name = "" if factor.name == PLACE else f", name={factor.name!r}"
+        return f"Grid(bounds=({bounds}), shape={tuple(axis.cells for axis in axes)!r}{names}{name})"

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sfumato.domain import order
-from sfumato.domain.axis import Axis
-from sfumato.domain.interval import Interval, plain
-from sfumato.domain.labels import Label, Labels, shorten
+from sfumato.domain.axis import Axis, axis_name
+from sfumato.domain.factor import PLACE, Factor, default_names
+from sfumato.domain.interval import Interval
+from sfumato.domain.labels import Label, Labels
 from sfumato.domain.product import Domain
 from sfumato.errors import DeclarationWarning, InvalidInput, warn_caller
 from sfumato.exact import finite_float, shown
@@ -28,20 +29,24 @@ class Line(Domain):
     def __init__(self, low: float, high: float, *, cells: int, name: str = "x") -> None:
         super().__init__((Interval(name, low, high, cells),))
 
-    def __repr__(self) -> str:
-        (axis,) = self.intervals
-        name = "" if axis.name == "x" else f", name={axis.name!r}"
-        return f"Line({plain(axis.low)}, {plain(axis.high)}, cells={axis.cells}{name})"
-
 
 class Grid(Domain):
     """A box in two or more dimensions cut into equal cells; axis 0 is x.
 
     >>> Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(256, 256))
     Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(256, 256))
+    >>> Grid(bounds=(0, 0, 1, 1), shape=(4, 4), name="origin").names
+    ('origin_x', 'origin_y')
     """
 
-    def __init__(self, bounds: Sequence[float], shape: Sequence[int], *, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        bounds: Sequence[float],
+        shape: Sequence[int],
+        *,
+        names: Sequence[str] | None = None,
+        name: str = PLACE,
+    ) -> None:
         bounds, shape = _sequence(bounds, "bounds"), _sequence(shape, "shape")
         d = len(shape)
         if d < 2:
@@ -50,7 +55,7 @@ class Grid(Domain):
             raise InvalidInput(
                 f"bounds={bounds!r} has {len(bounds)} numbers; a grid of {d} sides has {2 * d}: (lo…, hi…)."
             )
-        names = default_names(d) if names is None else _sequence(names, "names")
+        names = default_names(d, name) if names is None else _sequence(names, "names")
         if len(names) != d:
             raise InvalidInput(f"names={names!r} has {len(names)} names for {d} axes. Give one for each.")
         values = [finite_float(bound, "bounds") for bound in bounds]
@@ -62,19 +67,15 @@ class Grid(Domain):
         doubt = order.suspicion(values)
         if doubt:
             warn_caller(doubt, DeclarationWarning)
-        super().__init__(tuple(Interval(names[i], bounds[i], bounds[d + i], shape[i]) for i in range(d)))
+        axes = tuple(Interval(names[i], bounds[i], bounds[d + i], shape[i]) for i in range(d))
+        super().__init__(axes, (Factor(name, tuple(range(d))),))
 
     @classmethod
-    def of(cls, axes: Iterable[Interval]) -> Grid:
+    def of(cls, axes: Iterable[Interval], factors: tuple[Factor, ...] = ()) -> Grid:
         """The grid of given axes, as a file describes it: nothing is asked or warned of."""
         grid = cls.__new__(cls)
-        Domain.__init__(grid, tuple(axes))
+        Domain.__init__(grid, tuple(axes), factors)
         return grid
-
-    def __repr__(self) -> str:
-        bounds = ", ".join(map(plain, self.bounds))
-        names = "" if self.names == default_names(self.ndim) else f", names={self.names!r}"
-        return f"Grid(bounds=({bounds}), shape={self.shape!r}{names})"
 
 
 class Categories(Domain):
@@ -86,14 +87,6 @@ class Categories(Domain):
 
     def __init__(self, labels: Iterable[Label], *, name: str = "category", other: Label | None = None) -> None:
         super().__init__((Labels(name, labels, other),))  # type: ignore[arg-type]  # Labels makes the tuple
-
-    def __repr__(self) -> str:
-        (axis,) = self.axes
-        if not isinstance(axis, Labels):  # __init__ makes no other axis
-            return super().__repr__()
-        name = "" if axis.name == "category" else f", name={axis.name!r}"
-        other = "" if axis.other is None else f", other={axis.other!r}"
-        return f"Categories({shorten(axis.labels)}{name}{other})"
 
 
 def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
@@ -108,15 +101,38 @@ def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
         axes = tuple(_axis(axis) for axis in listed)
     except (LookupError, TypeError) as error:
         raise InvalidInput("The description of the domain is incomplete or not of this format.") from error
+    return shaped(axes, _factors(spec.get("factors", [])))
+
+
+def shaped(axes: tuple[Axis, ...], factors: tuple[Factor, ...] = ()) -> Domain:
+    """The domain of given axes, with the friendlier face where it has one."""
+    domain = Domain(axes, factors)
+    if len(domain.factors) > 1:
+        return domain
     intervals = [axis for axis in axes if isinstance(axis, Interval)]
     if len(intervals) == len(axes) == 1:
         (line,) = intervals
         return Line(line.low, line.high, cells=line.cells, name=line.name)
     if intervals and len(intervals) == len(axes):
-        return Grid.of(intervals)
+        return Grid.of(intervals, domain.factors)
     if len(axes) == 1 and isinstance(axes[0], Labels):
         return Categories(axes[0].labels, name=axes[0].name, other=axes[0].other)
-    return Domain(axes)
+    return domain
+
+
+def _factors(listed: Any) -> tuple[Factor, ...]:
+    try:
+        if not isinstance(listed, list) or len(listed) > MOST_AXES:
+            raise TypeError("factors")
+        return tuple(Factor(axis_name(entry["name"]), tuple(map(_position, entry["axes"]))) for entry in listed)
+    except (LookupError, TypeError) as error:
+        raise InvalidInput("The description of the domain is incomplete or not of this format.") from error
+
+
+def _position(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError("axes")
+    return value
 
 
 def _axis(spec: Mapping[str, Any]) -> Axis:
@@ -129,11 +145,6 @@ def _axis(spec: Mapping[str, Any]) -> Axis:
     raise InvalidInput(
         f"The description of the domain has an axis of kind {shown(spec['kind'])}; known are interval and labels."
     )
-
-
-def default_names(d: int) -> tuple[str, ...]:
-    """x, y, z, axis3, axis4, …"""
-    return tuple("xyz"[i] if i < 3 else f"axis{i}" for i in range(d))
 
 
 def _sequence(value: Any, name: str) -> tuple[Any, ...]:
