@@ -6,6 +6,7 @@ Read the list below from the top: each layer may import those above it and nothi
 from __future__ import annotations
 
 import ast
+import graphlib
 import inspect
 import subprocess
 import sys
@@ -99,6 +100,30 @@ def test_imports_go_one_way(path):
             continue
         below = HEIGHT[there] < HEIGHT[here] or there == here
         assert below, f"imports {there!r}, which is not below {here!r}"
+
+
+def imported(path):
+    """(package or module, the same with the name taken from it) for every import, lazy ones too, but not those that a
+    type checker alone reads.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typed = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    skipped = {id(node) for block in typed for node in ast.walk(block)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in skipped:
+            yield from ((node.module, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def test_no_modules_lead_to_each_other_but_through_the_doors():
+    """Also where an import is inside a function: what is tied together can only be read, and moved, together."""
+    dotted = {".".join(("sfumato", *path.relative_to(SOURCE).with_suffix("").parts)): path for path in files()}
+    modules = {name.removesuffix(".__init__"): path for name, path in dotted.items()}
+    leads = {}
+    for name, path in modules.items():
+        doors = [there for place, there in DOORS if place == path.relative_to(SOURCE).as_posix()]
+        found = {inner if inner in modules else outer for outer, inner in imported(path)} & set(modules)
+        leads[name] = {other for other in found if other.split(".")[1:2] not in [[door] for door in doors]}
+    graphlib.TopologicalSorter(leads).prepare()  # refuses a circle, and names it
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SOURCE)))

@@ -14,7 +14,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from sfumato._version import __version__
-from sfumato.auditing import audit
 from sfumato.counting import Counts, count
 from sfumato.domain import Categories, Domain, Grid, Interval, Labels, Line
 from sfumato.errors import (
@@ -50,9 +49,10 @@ from sfumato.workload import Workload, histogram, prefixes, queries, ranges
 
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
+    from sfumato.auditing import audit
     from sfumato.stream import Stream
 
-# Loaded when they are first asked for: not everybody who counts has a stream, and importing should stay quick.
+# Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
     "Bernoulli": "sfumato.allocation",
     "Empirical": "sfumato.allocation",
@@ -60,6 +60,7 @@ _LATER = {
     "Periodic": "sfumato.allocation",
     "Stream": "sfumato.stream",
     "allocate": "sfumato.allocation",
+    "audit": "sfumato.auditing",
 }
 
 __all__ = [

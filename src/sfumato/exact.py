@@ -15,6 +15,7 @@ import re
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
+from typing import TypeGuard
 
 from sfumato.errors import InvalidInput
 
@@ -104,9 +105,14 @@ def positive_fraction(value: Number, name: str) -> Fraction:
     return result
 
 
+def is_whole(value: object) -> TypeGuard[int]:
+    """A whole number of any type but a truth value, which Python counts among them."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def positive_int(value: object, name: str) -> int:
     """A whole number of at least one, which every database can keep."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+    if not is_whole(value) or int(value) < 1:
         raise InvalidInput(f"{name}={shown(value)} must be a whole number of at least 1.")
     if int(value) > LARGEST:
         raise InvalidInput(f"{name} is larger than {LARGEST}. Use a smaller whole number.")

@@ -22,7 +22,7 @@ from released import GRID, LINE, PLANS, known, sample, with_mechanism
 
 import sfumato as sf
 from sfumato.mechanism import variants
-from sfumato.release.files import FORMAT_VERSION
+from sfumato.release.writing import FORMAT_VERSION
 
 
 def same(a: sf.Release, b: sf.Release) -> bool:

@@ -71,6 +71,15 @@ def test_every_name_can_be_drawn(name: str, suffix: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", STRANGE)
+def test_every_name_can_be_drawn_over_time(name: str, tmp_path: Path) -> None:
+    where = sf.Categories([name, "b"], name=name)
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=1)
+    series = sf.Stream(sf.bounded(where), sf.histogram(), epsilon=1, window=2, ledger=ledger, name="rides")
+    series.publish(0, np.array([4, 5]))
+    series.plot(tmp_path / "a.png", title=name)
+
+
+@pytest.mark.parametrize("name", STRANGE)
 def test_a_terminal_obeys_no_name(name: str, tmp_path: Path) -> None:
     domain = sf.Categories([name, "b"], name=name)
     release = released(domain)

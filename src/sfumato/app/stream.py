@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -26,46 +27,87 @@ from sfumato.promise.window import Time
 from sfumato.stream.publisher import Stream
 
 
-@takes_groups
-def stream(
-    data: Annotated[str, typer.Argument(help="Parquet or CSV: a path, a directory or a glob. It may grow.")],
-    time: Annotated[str, typer.Option(help="Column that says when a record happened.")],
-    step: Annotated[str, typer.Option(help="How long a step is: 15m, 1h, 1d; or a whole number for a whole column.")],
-    window: Annotated[int, typer.Option(help="How many steps a change may last and be hidden at --epsilon.")],
-    ledger_place: Annotated[
-        str, typer.Option("--ledger", help="The ledger that keeps the stream's account: a file or a URL.")
-    ],
-    name: Annotated[str, typer.Option(help="The stream's name in the ledger.")],
-    out: Annotated[Path, typer.Option(help="The folder for the releases, one file a step.")],
-    question: WindowQuestion,
-    columns: Columns,
-    start: Annotated[str | None, typer.Option(help="When the first step begins; needed once.")] = None,
-    stop: Annotated[
-        str | None, typer.Option(help="When to stop (default: now); only steps that are over count.")
-    ] = None,
-    allocation: Annotated[str, typer.Option(help="even, sample, offline, online or top-up.")] = "even",
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """How time is cut into steps, and from when to when they are published."""
+
+    time: Annotated[str, typer.Option(help="Column that says when a record happened.")]
+    step: Annotated[str, typer.Option(help="How long a step is: 15m, 1h, 1d; or a whole number for a whole column.")]
+    window: Annotated[int, typer.Option(help="How many steps a change may last and be hidden at --epsilon.")]
+    start: Annotated[str | None, typer.Option(help="When the first step begins; needed once.")] = None
+    stop: Annotated[str | None, typer.Option(help="When to stop (default: now); only steps that are over count.")] = (
+        None
+    )
+    time_format: Annotated[
+        str | None,
+        typer.Option(
+            help="How times in text are written: iso (the default for CSV), or '%m/%d/%Y %H:%M' and the like."
+        ),
+    ] = None
+
+    def begin(self, grid: StepGrid) -> Time | None:
+        """When the first step begins, where it was said."""
+        return None if self.start is None else grid.time(self.start, "--start")
+
+    def end(self, grid: StepGrid) -> Time:
+        """When to stop."""
+        return grid.now() if self.stop is None else grid.time(self.stop, "--stop")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """What part of a window's budget a step gets."""
+
+    allocation: Annotated[str, typer.Option(help="even, sample, offline, online or top-up.")] = "even"
     weights: Annotated[
         str | None, typer.Option(help="Public weights of the steps from --start on: 1,0,2 or a file; repeated.")
-    ] = None,
+    ] = None
     distribution: Annotated[
         str | None,
         typer.Option(
             help="Of weights to come: bernoulli:0.5, periodic:1,0,2, empirical:1,0,1, or markov:0,1;0.9,0.1;0.3,0.7 "
             "(levels, then the row of each level)."
         ),
-    ] = None,
+    ] = None
     ended: Annotated[
         bool, typer.Option("--ended", help="No step comes after --stop: top-up spends what is left in the windows.")
-    ] = False,
-    time_format: Annotated[
-        str | None,
-        typer.Option(
-            help="How times in text are written: iso (the default for CSV), or '%m/%d/%Y %H:%M' and the like."
-        ),
-    ] = None,
-    dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default",
-    vault_folder: options.VaultFolder = None,
-    key: options.VaultKey = None,
+    ] = False
+
+    def known(self, steps: Steps) -> list[float] | None:
+        """The weights, after what does not go together was refused."""
+        if self.weights is not None and steps.start is None:
+            raise InvalidInput("--weights count from --start. Nothing was counted, drawn or recorded. Give --start.")
+        if self.ended and (self.allocation != "top-up" or steps.stop is None):
+            raise InvalidInput("--ended goes with --allocation top-up and --stop. Nothing was counted or drawn.")
+        return _weights(self.weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeping:
+    """Who keeps account of the stream, and who its noise."""
+
+    ledger_place: Annotated[
+        str, typer.Option("--ledger", help="The ledger that keeps the stream's account: a file or a URL.")
+    ]
+    name: Annotated[str, typer.Option(help="The stream's name in the ledger.")]
+    dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default"
+    vault_folder: options.VaultFolder = None
+    key: options.VaultKey = None
+
+    def vault(self) -> sf.Vault | None:
+        """Where the noise is kept, if it is."""
+        return None if self.vault_folder is None else sf.Vault(self.vault_folder, self.key)
+
+
+@takes_groups
+def stream(
+    data: Annotated[str, typer.Argument(help="Parquet or CSV: a path, a directory or a glob. It may grow.")],
+    steps: Steps,
+    keeping: Keeping,
+    out: Annotated[Path, typer.Option(help="The folder for the releases, one file a step.")],
+    question: WindowQuestion,
+    columns: Columns,
+    shares: Shares,
     check: Annotated[
         bool, typer.Option("--check", help="Tell what is wrong with the data, charge nothing; exit code 8 when gross.")
     ] = False,
@@ -86,30 +128,25 @@ def stream(
         fields = choose_columns(rule.domain, (columns.x, columns.y, columns.z), None, columns.entity).fields(
             rule.domain
         )
-        times = read(data, database, fields, time, step, time_format)
+        times = read(data, database, fields, steps.time, steps.step, steps.time_format)
         grid = times.grid
-        known, begin = _weights(weights), None if start is None else grid.time(start, "--start")
-        if known is not None and begin is None:
-            raise InvalidInput("--weights count from --start. Nothing was counted, drawn or recorded. Give --start.")
-        if ended and (allocation != "top-up" or stop is None):
-            raise InvalidInput("--ended goes with --allocation top-up and --stop. Nothing was counted or drawn.")
-        end = grid.now() if stop is None else grid.time(stop, "--stop")
-        ledger = sf.Ledger(ledger_place, dataset=dataset)
+        known, begin, end = shares.known(steps), steps.begin(grid), steps.end(grid)
+        ledger = sf.Ledger(keeping.ledger_place, dataset=keeping.dataset)
         if check:
-            found = _check(times, _first(ledger, name, begin), end, question, columns, as_json)
+            found = _check(times, _first(ledger, keeping.name, begin), end, question, columns, as_json)
             sys.exit(GROSS_DATA if found else 0)
         series = Stream(
             rule,
             options.workload(question.workload),
             epsilon=question.epsilon,
-            window=window,
+            window=steps.window,
             step=grid.step if isinstance(grid.step, timedelta) else None,
             ledger=ledger,
-            name=name,
-            allocation=allocation,  # type: ignore[arg-type]
-            weights=_in_advance(known, grid, begin, end) if allocation == "offline" else None,
-            distribution=_distribution(distribution),
-            vault=None if vault_folder is None else sf.Vault(vault_folder, key),
+            name=keeping.name,
+            allocation=shares.allocation,  # type: ignore[arg-type]
+            weights=_in_advance(known, grid, begin, end) if shares.allocation == "offline" else None,
+            distribution=_distribution(shares.distribution),
+            vault=keeping.vault(),
             max_per_entity=question.max_per_entity,
             outbox=out,
             mechanism=question.mechanism,
@@ -129,7 +166,7 @@ def stream(
                 advance(1)
         if moments:  # told, and nothing stopped: a step that is left out would be seen
             _warn(times.report(series.history()[0].time, grid.after(moments[-1])), reports)
-        if ended:
+        if shares.ended:
             series.top_up(ended=True)
         if picture is not None:
             series.plot(picture)

@@ -22,7 +22,7 @@ from sfumato.auditing.statistical.audit_source import AuditSource
 from sfumato.auditing.statistical.lower_bound import Found, search
 from sfumato.auditing.statistical.sampler import measured_rate
 from sfumato.errors import InvalidInput, TooLarge
-from sfumato.exact import finite_float, positive_int
+from sfumato.exact import finite_float, is_whole, positive_int
 from sfumato.mechanism import Mechanism
 from sfumato.planning import Plan
 from sfumato.policies import Policy
@@ -187,6 +187,6 @@ def _public(counts: Any, policy: Policy) -> Integers | None:
 def _seed(seed: Any) -> int:
     if seed is None:
         return secrets.randbits(63)
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+    if not is_whole(seed) or seed < 0:
         raise InvalidInput(f"seed={seed!r} must be a whole number of at least 0, or left out. Nothing was run.")
     return int(seed)

@@ -51,9 +51,14 @@ class Field:
     axis: Axis | None
 
     @property
+    def labels(self) -> Labels | None:
+        """The axis, where it is one of labels."""
+        return self.axis if isinstance(self.axis, Labels) else None
+
+    @property
     def is_number(self) -> bool:
         """Whether the column is a coordinate."""
-        return self.axis is not None and not isinstance(self.axis, Labels)
+        return self.axis is not None and self.labels is None
 
     @property
     def needs(self) -> str:
@@ -63,7 +68,7 @@ class Field:
     @property
     def stranger(self) -> int:
         """A 64-bit number that is none of the axis's labels, for numbers beyond that range."""
-        labels = set(self.axis.labels) if isinstance(self.axis, Labels) else set()
+        labels = set() if self.labels is None else set(self.labels.labels)
         return next(number for number in range(len(labels) + 1) if number not in labels)
 
 
@@ -105,8 +110,8 @@ def check_columns(fields: tuple[Field, ...], schema: Mapping[str, nw.dtypes.DTyp
                     f"Column {name!r} is of type {kind}, by which an entity cannot be told from another one reliably. "
                     "Nothing was counted. Convert the column to whole numbers or strings first."
                 )
-        elif not _fits(axis, kind):
-            wanted = f"labels of type {axis.kind.__name__}" if isinstance(axis, Labels) else "numbers"
+        elif not _fits(field.labels, kind):
+            wanted = "numbers" if field.labels is None else f"labels of type {field.labels.kind.__name__}"
             raise InvalidInput(
                 f"Column {name!r} is of type {kind}, and axis {axis.name!r} needs {wanted}. "
                 "Nothing was counted. Convert the column first."
@@ -124,14 +129,14 @@ def _tells_apart(dtype: nw.dtypes.DType) -> bool:
     return dtype.is_numeric() or isinstance(dtype, plain)
 
 
-def _fits(axis: Axis, dtype: nw.dtypes.DType) -> bool:
+def _fits(labels: Labels | None, dtype: nw.dtypes.DType) -> bool:
     import narwhals as nw
 
-    if not isinstance(axis, Labels):
+    if labels is None:
         return dtype.is_numeric()
-    if axis.kind is str:
+    if labels.kind is str:
         return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
-    return isinstance(dtype, nw.Boolean) if axis.kind is bool else dtype.is_integer()
+    return isinstance(dtype, nw.Boolean) if labels.kind is bool else dtype.is_integer()
 
 
 def _list(names: tuple[str, ...]) -> str:

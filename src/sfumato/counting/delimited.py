@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from sfumato.counting.columns import Field
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import column_list, literal
-from sfumato.domain import Labels
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -94,11 +93,11 @@ def read_as(field: Field, column: str) -> tuple[str, str]:
     text = f"nullif(trim({column}), '')"
     if field.axis is None:  # the entity: the text as it is
         return f"CASE WHEN {text} IS NOT NULL THEN {column} END", "false"
-    if not isinstance(field.axis, Labels):
+    if field.labels is None:
         value = f"TRY_CAST({text} AS DOUBLE)"
-    elif field.axis.kind is str:
+    elif field.labels.kind is str:
         return column, "false"
-    elif field.axis.kind is bool:
+    elif field.labels.kind is bool:
         value = f"TRY_CAST({text} AS BOOLEAN)"
     else:
         number = f"TRY_CAST(split_part({text}, '.', 1) AS BIGINT)"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from sfumato.counting.columns import UNREADABLE as UNREADABLE_COLUMN
-from sfumato.counting.native import MISSING, UNREADABLE
 from sfumato.counting.place import representable
+from sfumato.counting.tally import MISSING, UNREADABLE
 from sfumato.domain import Axis, Domain, Interval, Labels
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from sfumato.counting.arrow import private_reader, private_table
 from sfumato.counting.columns import Field, check_columns
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import WIDE, as_double, column_list, is_number, quoted
-from sfumato.domain import Labels
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def _expression(field: Field, kind: nw.dtypes.DType) -> nw.Expr:
         inside = (column >= nw.lit(_LOW)) & (column <= nw.lit(_HIGH))
         column = nw.when(inside).then(column).otherwise(nw.lit(field.stranger)).cast(nw.Int64)
         column = nw.when(~nw.col(field.column).is_null()).then(column)
-    elif isinstance(field.axis, Labels) and field.axis.kind is str:
+    elif field.labels is not None and field.labels.kind is str:
         column = column.cast(nw.String)
     return column.alias(field.alias)
 

@@ -12,16 +12,13 @@ from numpy.typing import NDArray
 from sfumato.counting.hushing import hushed
 from sfumato.counting.place import fixed_width
 from sfumato.counting.report import CountReport
-from sfumato.counting.tally import empty_tally
+from sfumato.counting.tally import MISSING, UNREADABLE, empty_tally
 from sfumato.domain import Domain, Labels
 from sfumato.domain.labels import unknown_label
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.counting.tables import View
-
-MISSING, UNREADABLE = -1, -2
-"""The keys of rows that are no records: a coordinate is null or NaN, or written in a way that cannot be read."""
 
 
 def count_native(view: View, domain: Domain, *, drop: bool) -> tuple[NDArray[np.int64], CountReport]:

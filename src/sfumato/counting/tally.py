@@ -19,6 +19,9 @@ from sfumato.errors import TooLarge
 MAX_CELLS = 1 << 28
 """A dense array of more cells than this (2 GB) is refused before anything is read."""
 
+MISSING, UNREADABLE = -1, -2
+"""In the place of the cells of rows that are no records: a coordinate is null or NaN, or cannot be read."""
+
 _BLOCK = 1 << 17
 
 

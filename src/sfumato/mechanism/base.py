@@ -61,9 +61,14 @@ class Mechanism(ABC):
         return None
 
     @property
+    def additive(self) -> AdditiveMechanism | None:
+        """Itself where its output is values plus noise, which can be lowered later for the difference in ε alone."""
+        return None
+
+    @property
     def refinable(self) -> bool:
-        """Whether the noise can be lowered later, for the difference in ε alone."""
-        return False
+        """Whether the noise can be lowered later."""
+        return self.additive is not None
 
     @property
     def keeps_measured(self) -> bool:
@@ -165,9 +170,9 @@ class AdditiveMechanism(MeasuredMechanism):
         return Additive(mechanism=self)
 
     @property
-    def refinable(self) -> bool:
+    def additive(self) -> AdditiveMechanism:
         """Noise that was added can be lowered."""
-        return True
+        return self
 
     @abstractmethod
     def noises(self, total: int | None) -> list[tuple[DiscreteLaplace, int]]:

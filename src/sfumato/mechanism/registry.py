@@ -12,10 +12,8 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from sfumato.errors import FileFormatError, InvalidInput
-from sfumato.exact import positive_fraction, shown, text, written
+from sfumato.exact import is_whole, positive_fraction, shown, text, written
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.cells import greedy, strategies
 from sfumato.mechanism.cells.given import GIVEN
@@ -221,7 +219,7 @@ def _lowest(weights: Any) -> Any:
         return weights
     if all(isinstance(axis, (list, tuple)) for axis in weights):
         return [_lowest(axis) for axis in weights]
-    if not all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) and k > 0 for k in weights):
+    if not all(is_whole(k) and k > 0 for k in weights):
         return weights
     common = math.gcd(*(int(k) for k in weights))
     return [int(k) // common for k in weights]

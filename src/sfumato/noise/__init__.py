@@ -1,5 +1,8 @@
 """Noise that is safe and fast: integers drawn exactly, from cryptographic randomness.
 
+Nothing here knows what noise is for: no count and no policy comes in, and what is drawn is never a floating-point
+number.
+
     Source           where random words come from
     ├── SystemSource     the operating system: private
     └── SeededSource     a seed: repeatable, for tests and papers only

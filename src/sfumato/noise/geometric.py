@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
-from sfumato.exact import positive_fraction
+from sfumato.exact import is_whole, positive_fraction
 from sfumato.noise.expansion import bits, distance, expansion
 from sfumato.noise.planes import ByteSupply, chunk, draw
 from sfumato.noise.source import Source, require
@@ -51,6 +50,6 @@ class Geometric:
 
 def checked_size(size: int) -> int:
     """A number of values for which the distance from exact is promised."""
-    if isinstance(size, bool) or not isinstance(size, Integral) or not 0 <= size <= MAX_SIZE:
+    if not is_whole(size) or not 0 <= size <= MAX_SIZE:
         raise InvalidInput(f"size={size!r} must be a whole number from 0 to 2^40. Nothing was drawn or recorded.")
     return int(size)

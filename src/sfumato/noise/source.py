@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from numbers import Integral
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -24,6 +23,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
+from sfumato.exact import is_whole
 
 KEY_BYTES = 1 << 24  # a key makes 2²⁰ blocks of 16 bytes: 2⁴⁰/2¹²⁹ is the advantage against an ideal cipher
 _ZEROS = memoryview(bytes(1 << 18))  # counter mode adds its stream to the input: zeros leave the stream itself
@@ -75,7 +75,7 @@ class SeededSource:
     private = False
 
     def __init__(self, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, Integral):
+        if not is_whole(seed):
             raise InvalidInput(f"seed={seed!r} must be a whole number. Nothing was drawn or recorded.")
         self.seed: int = int(seed)
         self._stream: CipherContext = _cipher(hashlib.sha256(b"sfumato seeded %d" % self.seed).digest(), bytes(16))
@@ -112,6 +112,6 @@ def _write(cipher: CipherContext, out: memoryview) -> None:
 
 
 def _count(count: int) -> int:
-    if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
+    if not is_whole(count) or count < 0:
         raise InvalidInput(f"count={count!r} must be a whole number of at least 0. Nothing was drawn.")
     return int(count)

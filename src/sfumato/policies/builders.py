@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain, Labels
 from sfumato.errors import InvalidInput
-from sfumato.exact import positive_int
+from sfumato.exact import is_whole, positive_int
 from sfumato.linear import distinct_rows
 from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policies.policy import Policy
@@ -158,7 +158,7 @@ def _cell(domain: Domain, end: Any, labels: dict[Any, int]) -> int:
         return labels[end]
     if isinstance(end, tuple):
         return int(domain.ravel(end))
-    if isinstance(end, (bool, np.bool_)) or not isinstance(end, (int, np.integer)) or not 0 <= end < domain.size:
+    if not is_whole(end) or not 0 <= end < domain.size:
         raise InvalidInput(
             f"edges names {end!r}, which is not a cell: give numbers from 0 to {domain.size - 1}, index tuples, "
             "labels or sf.ABSENT."

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sfumato._types import Integers
 from sfumato.errors import InvalidInput, TooLarge
+from sfumato.exact import is_whole
 from sfumato.linear import Incidence, Matrix, Operator
 from sfumato.policies.moves import ABSENT
 from sfumato.policies.policy import Policy
@@ -177,6 +178,6 @@ class Transformed:
 
 
 def _cell(replaced: object, size: int) -> int:
-    if isinstance(replaced, bool) or not isinstance(replaced, (int, np.integer)) or not 0 <= replaced < size:
+    if not is_whole(replaced) or not 0 <= replaced < size:
         raise InvalidInput(f"replaced={replaced!r} is not a cell: give a number from 0 to {size - 1}.")
     return int(replaced)

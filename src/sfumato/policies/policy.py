@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
+from sfumato.exact import is_whole
 from sfumato.linear import Operator
 from sfumato.policies import distance as _distance
 from sfumato.policies import sensitivity as _sensitivity
@@ -212,7 +213,7 @@ class Policy:
             return ABSENT
         if isinstance(vertex, tuple):
             vertex = int(self.domain.ravel(vertex))
-        if isinstance(vertex, (bool, np.bool_)) or not isinstance(vertex, (int, np.integer)):
+        if not is_whole(vertex):
             raise InvalidInput(f"{name}={vertex!r} is not a cell: give its number, its index tuple, or sf.ABSENT.")
         if not 0 <= vertex < self.domain.size:
             raise InvalidInput(f"{name}={vertex!r} is not a cell of this domain, which has {self.domain.size} cells.")

@@ -38,6 +38,9 @@ LARGEST_SEARCH = 300_000
 # No pair of cells is of this kind; low enough to stay below zero when a few are added.
 _NEVER = -(1 << 40)
 
+# Lengths of steps that are looked at together: what is worked on fits the cache.
+_STEPS_AT_ONCE = 1 << 13
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Spanner:
@@ -198,10 +201,9 @@ def _usage(shape: tuple[int, ...], side: int, moves: Stencil) -> tuple[tuple[int
     steps = moves.offsets[(moves.offsets >= 0).all(axis=1)]  # these stand for every choice of signs
     if len(steps) == 0:
         return ((0, 0),)
-    most = np.full((2, 2, len(steps)), _NEVER)
-    most[1, 1] = 0
-    for axis, n in enumerate(shape):
-        along = _crossings(n, side, int(moves.reach[axis]))[:, :, steps[:, axis]]
+    first, *others = (_crossings(n, side, int(moves.reach[i]))[:, :, steps[:, i]] for i, n in enumerate(shape))
+    most = first
+    for along in others:
         combined = np.full_like(most, _NEVER)
         for a, b, c, d in np.ndindex(2, 2, 2, 2):
             np.maximum(combined[a & c, b & d], most[a, b] + along[c, d], out=combined[a & c, b & d])
@@ -220,7 +222,12 @@ def _crossings(n: int, side: int, reach: int) -> NDArray[np.int64]:
     more the later it starts, and at most two places are ruled out by colour; one that ends in the last block crosses
     the more the earlier it ends. Each position that is tried is judged by what it is: none counts that is not there.
     """
-    step = np.arange(reach + 1)
+    few = np.array_split(np.arange(reach + 1), reach // _STEPS_AT_ONCE + 1)
+    return np.concatenate([_crossed(n, side, step) for step in few], axis=-1)
+
+
+def _crossed(n: int, side: int, step: Integers) -> NDArray[np.int64]:
+    """The same for some lengths."""
     last = (n - 1) // side * side  # where the last block begins
     late = np.minimum(side - 1, last - 1 - step)  # the latest start in the first block of a step into a whole block
     early = np.maximum(last, step)  # the earliest end in the last block
@@ -230,16 +237,17 @@ def _crossings(n: int, side: int, reach: int) -> NDArray[np.int64]:
     )
     ends = starts + step
     exists = (starts >= 0) & (ends < n)
-    crossed = np.where(exists, ends // side - starts // side, _NEVER)
-    table = np.full((2, 2, reach + 1), _NEVER)
-    begins, stops = _is_red(starts, n, side), _is_red(ends, n, side)
+    from_block, to_block = starts // side, ends // side
+    crossed = np.where(exists, to_block - from_block, _NEVER)
+    begins, stops = _is_red(starts, from_block, n, side), _is_red(ends, to_block, n, side)
+    table = np.full((2, 2, len(step)), _NEVER)
     for a, b in np.ndindex(2, 2):
-        table[a, b] = np.where((begins == a) & (stops == b), crossed, _NEVER).max(axis=0)
+        table[a, b] = np.max(crossed, axis=0, initial=_NEVER, where=(begins == a) & (stops == b))
     return np.maximum(table, table.transpose(1, 0, 2))
 
 
-def _is_red(place: Integers, n: int, side: int) -> NDArray[np.bool_]:
-    return (place % side == side - 1) | (place == n - 1)
+def _is_red(place: Integers, block: Integers, n: int, side: int) -> NDArray[np.bool_]:
+    return (place == block * side + side - 1) | (place == n - 1)
 
 
 def _largest(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

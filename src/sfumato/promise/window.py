@@ -18,11 +18,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from numbers import Integral
 from typing import Any, Literal
 
 from sfumato.errors import InvalidInput
-from sfumato.exact import positive_int
+from sfumato.exact import is_whole, positive_int
 
 Time = int | datetime
 WindowKind = Literal["steps", "time"]
@@ -69,7 +68,7 @@ class Window:
                     return cls("time", int(size))
             except (TypeError, ValueError):  # pandas' NaT calls itself a timedelta
                 pass
-        elif isinstance(span, Integral) and not isinstance(span, bool) and span >= 1:
+        elif is_whole(span) and span >= 1:
             return cls("steps", int(span))
         raise InvalidInput(
             f"window={span!r} is not a window. Use a whole number of steps of at least 1, such as 7, or a timedelta of "
@@ -116,7 +115,7 @@ class Window:
 def ticks_of(time: object, window: Window) -> tuple[int, Clock]:
     """(tick, clock) of a time in a stream with this window; what cannot be told exactly is refused."""
     if window.kind == "steps":
-        if isinstance(time, Integral) and not isinstance(time, bool) and abs(int(time)) <= MOST_TICKS:
+        if is_whole(time) and abs(int(time)) <= MOST_TICKS:
             return int(time), "steps"
         allowed = "a whole number: the window is counted in steps"
     else:

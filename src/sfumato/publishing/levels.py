@@ -39,7 +39,9 @@ from sfumato.promise import Epsilon, Guarantee
 from sfumato.publishing.account import Account, require_account, warn_without_ledger
 from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
-from sfumato.release.files import from_bytes, honest, to_bytes
+from sfumato.release.described import honest
+from sfumato.release.files import from_bytes
+from sfumato.release.writing import to_bytes
 from sfumato.vault import Vault
 from sfumato.vault.state import State
 
@@ -212,9 +214,9 @@ class _Kept:
         """From the description that was sealed with the noise."""
         about = json.loads(state.about)
         guarantee, mechanism = honest("the vault", about)
-        if not isinstance(mechanism, AdditiveMechanism):
+        if mechanism.additive is None:
             raise VaultError(f"the state of release '{state.release_id}' in the vault is of no mechanism with noise.")
-        return cls(guarantee=guarantee, mechanism=mechanism, workload=about["workload"], total=about["total"])
+        return cls(guarantee=guarantee, mechanism=mechanism.additive, workload=about["workload"], total=about["total"])
 
     def require(self, release: Release) -> None:
         """Refuse a release that says something else about itself."""
@@ -290,7 +292,7 @@ def _require_refinable(release: Any, vault: Any, ledger: Any) -> None:
     if ledger is not None:
         require_account(ledger)
     mechanism = release.mechanism
-    if not isinstance(mechanism, AdditiveMechanism):
+    if not mechanism.refinable:
         raise InvalidInput(
             f"a release by mechanism={mechanism.name!r} cannot be refined: what it publishes depends on the data in "
             "more ways than by added noise. Nothing was drawn or recorded. Publish anew with another mechanism."

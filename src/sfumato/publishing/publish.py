@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.counting import Counts, count_points
 from sfumato.errors import InvalidInput, PolicyMismatch, SfumatoError
 from sfumato.interruptions import undisturbed
-from sfumato.mechanism import MOST_RECORDS, AdditiveMechanism, MeasuredMechanism
+from sfumato.mechanism import MOST_RECORDS
 from sfumato.noise import Source, SystemSource
 from sfumato.noise.gradual import Refinable
 from sfumato.noise.source import require
@@ -81,13 +81,13 @@ def publish(
             )
         measured: NDArray[np.int64] | None = None
         blocks: tuple[Refinable, ...] = ()
-        if vault is not None and isinstance(mechanism, AdditiveMechanism):
-            blocks = tuple(Refinable.draw(law.rate, size, randomness) for law, size in mechanism.noises(total))
-            measured = mechanism.measure(values, [block.value for block in blocks])
-            estimates = mechanism.estimate(measured, total)
-        elif isinstance(mechanism, MeasuredMechanism) and mechanism.keeps_measured:
-            measured = mechanism.draw(values, total, randomness)
-            estimates = mechanism.estimate(measured, total)
+        additive = mechanism.additive
+        if vault is not None and additive is not None:
+            blocks = tuple(Refinable.draw(law.rate, size, randomness) for law, size in additive.noises(total))
+            measured = additive.measure(values, [block.value for block in blocks])
+            estimates = additive.estimate(measured, total)
+        elif mechanism.keeps_measured:
+            measured, estimates = mechanism.observe(values, total, randomness)
         else:
             estimates = mechanism.run(values, total, randomness)
         release = Release(

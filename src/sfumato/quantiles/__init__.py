@@ -1,5 +1,8 @@
 """Order statistics (the median, any quantile) under moves of bounded length: private points in, one cell out.
 
+Private points are cells of a public lattice by then. Nothing here is charged or handed out, and no floating-point noise
+is drawn.
+
     OrderMechanism        the protocol
     ├── InverseSensitivity    "inverse": cells by the number of moves that would make them the answer
     ├── OrderLaplace          "laplace": plain noise of one move's length

@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.domain import Interval, Labels
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.files import replacing
-from sfumato.release.release import Release
+
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
 
 # About 250 bytes a rectangle: beyond this no map tool opens the file.
 LARGEST_GEOJSON = 1_000_000

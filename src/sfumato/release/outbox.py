@@ -14,8 +14,8 @@ from pathlib import Path
 
 from sfumato.errors import Undelivered
 from sfumato.files import Reserved, replacing
-from sfumato.release.files import as_bytes
 from sfumato.release.release import Release
+from sfumato.release.writing import as_bytes
 
 
 def room_for(cells: int) -> int:

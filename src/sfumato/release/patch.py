@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.files import replacing
 from sfumato.reading import plain_data
+from sfumato.release.described import described_fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,8 +133,6 @@ def patch_between(before: Release, after: Release) -> Patch:
 
 def patched(before: Release, patch: Patch) -> Release:
     """The finer release."""
-    from sfumato.release.files import described_release  # a cycle otherwise: files read releases
-
     old = _kept(before, "this release")
     if not isinstance(patch, Patch):
         raise InvalidInput(f"patch={type(patch).__name__} is not a patch. Make one with release.patch_from(previous).")
@@ -147,7 +146,7 @@ def patched(before: Release, patch: Patch) -> Release:
     measured = old.ravel().copy()
     measured[patch.places] += patch.differences
     total = int(before.total) if before.guarantee.policy.total_is_public else None
-    after = described_release(patch.id, patch.description, measured.reshape(old.shape), total)
+    after = replace(before, **described_fields(patch.description, measured.reshape(old.shape), total))
     if _name(after) != patch.after:
         raise FileFormatError("the patch is damaged: it does not lead to the release that it names.")
     return after

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.domain import Axis, Interval, Labels
-from sfumato.errors import InvalidInput, MissingExtra
+from sfumato.errors import InvalidInput
 from sfumato.files import replacing
-from sfumato.mechanism.points.sorted import SortedMechanism
 from sfumato.reading import visible
-from sfumato.release.points import distribution_knots, groups
-from sfumato.release.release import Release
+from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, blank, file_kind, quiet
+from sfumato.release.points import distribution_knots, groups, sorted_points
 
-_FORMATS = (".png", ".svg", ".pdf")
-_INK, _SOFT, _ACCENT, _ALARM = "#22252b", "#6b7078", "#5b2a86", "#c1121f"
-# Names are shown as they are: what stands between two $ is no formula, and % and _ mean themselves.
-_LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
+
+_ALARM = "#c1121f"
 _PER_CELL = "estimated records per cell"
 _UNKNOWN = "the error of these estimates depends on the data and is not stated"
 # Beyond this many bars nobody reads their names.
@@ -45,22 +44,14 @@ def plot(
     Two axes give a map, with a second one of the standard error where that differs between cells; one interval gives
     a curve with the band of its intervals; labels give bars. A release from seeded randomness says so in red.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("matplotlib", "plot", "Drawing a release") from error
-    suffix = None if path is None else Path(path).suffix.lower()
-    if suffix is not None and suffix not in _FORMATS:
-        raise InvalidInput(f"path={str(path)!r} must end in {', '.join(_FORMATS)}. Nothing was written.")
+    kind = file_kind(path)
     domain = release.domain
     if domain.ndim > 2:
         raise InvalidInput(
             f"a picture has at most two axes; this release has {domain.ndim} ({', '.join(domain.names)}). "
             "Nothing was drawn. Publish on fewer axes, or sum one out of release.counts and draw that yourself."
         )
-    figure = Figure(figsize=_size(release), layout="compressed", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = blank(_size(release), "compressed", "Drawing a release")
     if domain.ndim == 2:
         note = _draw_map(figure, release, colormap)
     elif isinstance(domain.axes[0], Labels):
@@ -70,7 +61,7 @@ def plot(
     _frame(figure, release, title, note)
     if path is not None:
         with replacing(path) as file:
-            figure.savefig(file, format=str(suffix)[1:], dpi=200)
+            figure.savefig(file, format=kind, dpi=200)
     return figure
 
 
@@ -103,7 +94,7 @@ def _draw_map(figure: Any, release: Release, colormap: str) -> str:
     errors = release.cells().stderr
     varies = _error_varies(release)
     panels = figure.subplots(1, 2 if varies else 1, squeeze=False, sharex=True, sharey=True)[0]
-    if isinstance(release.mechanism, SortedMechanism) and release.measured is not None:
+    if sorted_points(release) is not None:
         return _draw_cloud(panels[0], release)
     top = max(float(np.quantile(release.counts, 0.998)), 1.0)  # a few peaks must not bleach the rest
     _panel(figure, panels[0], release, release.counts, colormap, top, _PER_CELL)
@@ -119,11 +110,11 @@ def _draw_cloud(ax: Any, release: Release) -> str:
     middles, sizes = groups(release)
     x, y = release.domain.intervals
     dot = float(np.clip(40_000 / max(len(middles), 1), 1.0, 60.0))
-    ax.scatter(*middles.T, s=dot, color=_ACCENT, alpha=0.55, linewidths=0)
+    ax.scatter(*middles.T, s=dot, color=ACCENT, alpha=0.55, linewidths=0)
     ax.set(xlim=(x.low, x.high), ylim=(y.low, y.high), aspect="equal" if _equal_units(release) else "auto")
-    ax.set_xlabel(visible(x.name), size=9, color=_INK, **_LITERAL)
-    ax.set_ylabel(visible(y.name), size=9, color=_INK, **_LITERAL)
-    _quiet(ax)
+    ax.set_xlabel(visible(x.name), size=9, color=INK, **LITERAL)
+    ax.set_ylabel(visible(y.name), size=9, color=INK, **LITERAL)
+    quiet(ax)
     return f"every dot stands for about {_number(float(np.mean(sizes)) if len(sizes) else 0.0)} records; {_UNKNOWN}"
 
 
@@ -148,34 +139,34 @@ def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, t
     extend = beyond[bool(values.min() < 0), bool(values.max() > top)]
     bar = figure.colorbar(image, ax=ax, extend=extend, fraction=0.05, aspect=28, pad=0.02)
     bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=8, colors=_SOFT, length=2)
-    bar.set_label(label, size=9, color=_INK)
-    ax.set_xlabel(visible(x.name), size=9, color=_INK, **_LITERAL)
-    ax.set_ylabel(visible(y.name), size=9, color=_INK, **_LITERAL)
-    _quiet(ax)
+    bar.ax.tick_params(labelsize=8, colors=SOFT, length=2)
+    bar.set_label(label, size=9, color=INK)
+    ax.set_xlabel(visible(x.name), size=9, color=INK, **LITERAL)
+    ax.set_ylabel(visible(y.name), size=9, color=INK, **LITERAL)
+    quiet(ax)
     for axis, place in ((x, ax.xaxis), (y, ax.yaxis)):
         if isinstance(axis, Labels):
             shown = range(0, axis.cells, max(1, axis.cells // 12))
-            place.set_ticks(list(shown), labels=[visible(str(axis.labels[i])) for i in shown], **_LITERAL)
+            place.set_ticks(list(shown), labels=[visible(str(axis.labels[i])) for i in shown], **LITERAL)
 
 
 def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
     (axis,) = release.domain.intervals
     answer = release.cells(confidence=confidence)
     ax = figure.subplots()
-    _quiet(ax)
-    if isinstance(release.mechanism, SortedMechanism) and release.measured is not None:
+    quiet(ax)
+    if sorted_points(release) is not None:
         return _draw_groups(ax, release)
-    ax.axhline(0, color=_SOFT, linewidth=0.6, zorder=1)
+    ax.axhline(0, color=SOFT, linewidth=0.6, zorder=1)
     if not _no_errors(answer.low):
         ends = [np.append(values, values[-1]) for values in (answer.low, answer.high)]
-        band = {"color": _ACCENT, "alpha": 0.22, "linewidth": 0, "label": _interval(confidence)}
+        band = {"color": ACCENT, "alpha": 0.22, "linewidth": 0, "label": _interval(confidence)}
         ax.fill_between(axis.edges, *ends, step="post", **band)
-    ax.stairs(release.counts, axis.edges, color=_ACCENT, linewidth=1.3, baseline=None, label="estimate")
+    ax.stairs(release.counts, axis.edges, color=ACCENT, linewidth=1.3, baseline=None, label="estimate")
     ax.set_xlim(axis.low, axis.high)
-    ax.set_xlabel(visible(axis.name), size=9, color=_INK, **_LITERAL)
-    ax.set_ylabel(_PER_CELL, size=9, color=_INK)
-    ax.legend(loc="best", fontsize=8, frameon=False, labelcolor=_INK)
+    ax.set_xlabel(visible(axis.name), size=9, color=INK, **LITERAL)
+    ax.set_ylabel(_PER_CELL, size=9, color=INK)
+    ax.legend(loc="best", fontsize=8, frameon=False, labelcolor=INK)
     return _UNKNOWN if _no_errors(answer.low) else ""
 
 
@@ -187,10 +178,10 @@ def _draw_groups(ax: Any, release: Release) -> str:
     ends = np.unique(np.interp(np.interp(share, records, places), np.arange(len(axis.edges)), axis.edges))
     edges = np.unique(np.concatenate([[axis.low], ends, [axis.high]]))
     below = np.interp(np.interp(edges, axis.edges, np.arange(len(axis.edges))), places, records)
-    ax.stairs(np.diff(below) / np.diff(edges), edges, color=_ACCENT, fill=True, alpha=0.75)
+    ax.stairs(np.diff(below) / np.diff(edges), edges, color=ACCENT, fill=True, alpha=0.75)
     ax.set_xlim(axis.low, axis.high)
-    ax.set_xlabel(visible(axis.name), size=9, color=_INK, **_LITERAL)
-    ax.set_ylabel("estimated records per unit", size=9, color=_INK)
+    ax.set_xlabel(visible(axis.name), size=9, color=INK, **LITERAL)
+    ax.set_ylabel("estimated records per unit", size=9, color=INK)
     return f"bars of about equal weight; {_UNKNOWN}"
 
 
@@ -202,17 +193,17 @@ def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -
         )
     answer = release.cells(confidence=confidence)
     ax = figure.subplots()
-    _quiet(ax)
+    quiet(ax)
     at = np.arange(axis.cells)[::-1]  # the first label on top
-    ax.barh(at, release.counts, height=0.68, color=_ACCENT, alpha=0.82, linewidth=0)
+    ax.barh(at, release.counts, height=0.68, color=ACCENT, alpha=0.82, linewidth=0)
     known = not _no_errors(answer.low)
     if known:
         whisker = np.stack([release.counts - answer.low, answer.high - release.counts])
-        ax.errorbar(release.counts, at, xerr=whisker, fmt="none", ecolor=_INK, elinewidth=1.1, capsize=2.5)
-    ax.axvline(0, color=_SOFT, linewidth=0.6)
-    ax.set_yticks(at, labels=[visible(str(label)) for label in axis.labels], **_LITERAL)
+        ax.errorbar(release.counts, at, xerr=whisker, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5)
+    ax.axvline(0, color=SOFT, linewidth=0.6)
+    ax.set_yticks(at, labels=[visible(str(label)) for label in axis.labels], **LITERAL)
     ax.set_ylim(-0.7, axis.cells - 0.3)
-    ax.set_xlabel("estimated records", size=9, color=_INK)
+    ax.set_xlabel("estimated records", size=9, color=INK)
     return f"bars: estimates; whiskers: {_interval(confidence)}s" if known else _UNKNOWN
 
 
@@ -221,22 +212,13 @@ def _frame(figure: Any, release: Release, title: str | None, note: str) -> None:
     width = int(figure.get_figwidth() * 17)
     lines = textwrap.wrap(str(release.guarantee), width)
     words = "\n".join([note, *lines] if note else lines)
-    figure.supxlabel(words, x=0.015, ha="left", size=7.5, color=_SOFT, **_LITERAL)
+    figure.supxlabel(words, x=0.015, ha="left", size=7.5, color=SOFT, **LITERAL)
     if title:
-        figure.axes[0].set_title(visible(title), loc="left", size=12, weight="bold", color=_INK, pad=10, **_LITERAL)
+        figure.axes[0].set_title(visible(title), loc="left", size=12, weight="bold", color=INK, pad=10, **LITERAL)
     if not release.private:
         figure.suptitle(
             "NOT PRIVATE: seeded randomness, do not publish", x=0.015, ha="left", size=14, weight="bold", color=_ALARM
         )
-
-
-def _quiet(ax: Any) -> None:
-    """Thin, soft axes: the data speak."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set(color=_SOFT, linewidth=0.6)
-    ax.tick_params(labelsize=8, colors=_SOFT, length=2.5, width=0.6)
 
 
 def _extent(axis: Axis) -> tuple[float, float]:

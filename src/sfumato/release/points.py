@@ -20,11 +20,18 @@ if TYPE_CHECKING:
     from sfumato.release.release import Release
 
 
+def sorted_points(release: Release) -> SortedMechanism | None:
+    """The mechanism of a release of sorted points that has kept its noisy sums; None for all others."""
+    mechanism = release.mechanism
+    return mechanism if isinstance(mechanism, SortedMechanism) and release.measured is not None else None
+
+
 def distribution_knots(release: Release) -> tuple[Floats, Floats]:
     """(places, records below them): a piecewise linear function, in cell coordinates along the line or curve."""
     total = int(release.total) if release.guarantee.policy.total_is_public else None
-    if isinstance(release.mechanism, SortedMechanism) and release.measured is not None:
-        places, records = release.mechanism.distribution(np.array(release.measured), total)
+    mechanism = sorted_points(release)
+    if mechanism is not None:
+        places, records = mechanism.distribution(np.array(release.measured), total)
         ends = float(release.domain.size)
         return np.concatenate([[0.0], places, [ends]]), np.concatenate([[0.0], records, [records[-1:].sum()]])
     if release.domain.ndim != 1 or not release.domain.is_spatial:
@@ -65,12 +72,13 @@ def points(release: Release) -> Floats:
 
     They lie where the published groups say, spread evenly between them: nobody's record, and as private as the release.
     """
-    if not isinstance(release.mechanism, SortedMechanism) or release.measured is None:
+    mechanism = sorted_points(release)
+    if mechanism is None:
         raise InvalidInput("only a release by mechanism='sorted' can be read as points. Publish with that mechanism.")
     places, records = distribution_knots(release)
     count = round(float(records[-1]))
     along = np.interp(np.arange(count) + 0.5, records, places)
-    cells = release.mechanism.places(along)
+    cells = mechanism.places(along)
     return np.stack(
         [np.interp(cells[:, i], np.arange(len(a.edges)), a.edges) for i, a in enumerate(release.domain.intervals)],
         axis=-1,
@@ -79,11 +87,12 @@ def points(release: Release) -> Floats:
 
 def groups(release: Release) -> tuple[Floats, NDArray[np.int64]]:
     """(the mean place of every published group in the domain's units, how many records it stands for)."""
-    if not isinstance(release.mechanism, SortedMechanism) or release.measured is None:
+    mechanism = sorted_points(release)
+    if mechanism is None:
         raise InvalidInput("only a release by mechanism='sorted' has groups. Publish with that mechanism.")
     total = int(release.total) if release.guarantee.policy.total_is_public else None
-    places, sizes = release.mechanism.positions(np.array(release.measured), total)
-    cells = release.mechanism.places(places)
+    places, sizes = mechanism.positions(np.array(release.measured), total)
+    cells = mechanism.places(places)
     middles = [np.interp(cells[:, i], np.arange(len(a.edges)), a.edges) for i, a in enumerate(release.domain.intervals)]
     return np.stack(middles, axis=-1), sizes
 

@@ -284,7 +284,7 @@ class Release:
         >>> sf.load(path).total
         9
         """
-        from sfumato.release.files import save
+        from sfumato.release.writing import save
 
         return save(self, path)
 

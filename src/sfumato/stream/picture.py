@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Interval
-from sfumato.errors import InvalidInput, MissingExtra
+from sfumato.errors import InvalidInput
 from sfumato.files import replacing
 from sfumato.ledger.steps import Step
 from sfumato.ledger.streams import StreamAccount
 from sfumato.promise.window import Time
+from sfumato.reading import visible
 from sfumato.release import Release
+from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, blank, file_kind, quiet
 
-_FORMATS = (".png", ".svg", ".pdf")
-_INK, _SOFT, _ACCENT, _BUDGET = "#22252b", "#6b7078", "#5b2a86", "#c8873a"
+_BUDGET = "#c8873a"
 # Beyond so many steps a curve with a band is easier to read than points with whiskers.
 _MOST_POINTS = 80
 
@@ -41,22 +42,14 @@ def plot(
 
     `where` is a range or a label, as for `release.answer`; by default it is the whole domain, or the first label.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("matplotlib", "plot", "Drawing a stream") from error
-    suffix = None if path is None else Path(path).suffix.lower()
-    if suffix is not None and suffix not in _FORMATS:
-        raise InvalidInput(f"path={str(path)!r} must end in {', '.join(_FORMATS)}. Nothing was written.")
+    kind = file_kind(path)
     if not series:
         raise InvalidInput(
             f"stream '{account.name}' has no release to draw. Nothing was written. Publish a step first, or give the "
             "outbox that its releases are in."
         )
     asked = _whole(series[0][1]) if where is None else where
-    figure = Figure(figsize=(10.4, 5.6), layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = blank((10.4, 5.6), "constrained", "Drawing a stream")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 1))
     _draw_series(above, series, asked, confidence)
     _draw_budget(below, account)
@@ -64,12 +57,12 @@ def plot(
         f"ε = {account.epsilon} for every window of {account.window}; policy '{account.policy.name}': "
         f"{account.policy.describe()}"
     )
-    figure.supxlabel("\n".join(textwrap.wrap(promise, 175)), x=0.015, ha="left", size=7.5, color=_SOFT)
+    figure.supxlabel("\n".join(textwrap.wrap(promise, 175)), x=0.015, ha="left", size=7.5, color=SOFT, **LITERAL)
     if title:
-        above.set_title(title, loc="left", size=12, weight="bold", color=_INK, pad=10)
+        above.set_title(visible(title), loc="left", size=12, weight="bold", color=INK, pad=10, **LITERAL)
     if path is not None:
         with replacing(path) as file:
-            figure.savefig(file, format=str(suffix)[1:], dpi=160)
+            figure.savefig(file, format=kind, dpi=160)
     return figure
 
 
@@ -89,26 +82,27 @@ def _draw_series(ax: Any, series: Sequence[tuple[Time, Release]], where: Any, co
     interval = f"{100 * confidence:g} % interval"
     if len(series) > _MOST_POINTS:
         if known:
-            ax.fill_between(times, low, high, color=_ACCENT, alpha=0.25, linewidth=0, label=interval)
-        ax.plot(times, value, color=_ACCENT, linewidth=0.9, label="estimate")
+            ax.fill_between(times, low, high, color=ACCENT, alpha=0.25, linewidth=0, label=interval)
+        ax.plot(times, value, color=ACCENT, linewidth=0.9, label="estimate")
     else:
         if known:
-            ax.vlines(times, low, high, color=_ACCENT, alpha=0.45, linewidth=2.2, label=interval)
-        ax.plot(times, value, "o", color=_ACCENT, markersize=3.2, label="estimate")
-    ax.axhline(0, color=_SOFT, linewidth=0.6, zorder=1)
-    ax.set_ylabel("records" if isinstance(where, tuple) else f"records in {where}", size=9, color=_INK)
-    _quiet(ax)
+            ax.vlines(times, low, high, color=ACCENT, alpha=0.45, linewidth=2.2, label=interval)
+        ax.plot(times, value, "o", color=ACCENT, markersize=3.2, label="estimate")
+    ax.axhline(0, color=SOFT, linewidth=0.6, zorder=1)
+    named = "records" if isinstance(where, tuple) else visible(f"records in {where}")
+    ax.set_ylabel(named, size=9, color=INK, **LITERAL)
+    _finish(ax)
 
 
 def _draw_budget(ax: Any, account: StreamAccount) -> None:
     steps = account.entries()
     times = [step.time for step in steps]
     ax.vlines(times, 0, [float(step.epsilon) for step in steps], color=_BUDGET, linewidth=1.2, label="ε of a step")
-    ax.plot(times, _in_window(steps, account), color=_INK, linewidth=0.9, drawstyle="steps-post", label="in its window")
-    ax.axhline(float(account.epsilon), color=_SOFT, linewidth=0.8, linestyle="--", label="promise")
+    ax.plot(times, _in_window(steps, account), color=INK, linewidth=0.9, drawstyle="steps-post", label="in its window")
+    ax.axhline(float(account.epsilon), color=SOFT, linewidth=0.8, linestyle="--", label="promise")
     ax.set_ylim(0, float(account.epsilon) * 1.05)
-    ax.set_ylabel("ε", size=9, color=_INK)
-    _quiet(ax)
+    ax.set_ylabel("ε", size=9, color=INK)
+    _finish(ax)
 
 
 def _in_window(steps: Sequence[Step], account: StreamAccount) -> list[float]:
@@ -124,11 +118,6 @@ def _in_window(steps: Sequence[Step], account: StreamAccount) -> list[float]:
     return sums
 
 
-def _quiet(ax: Any) -> None:
-    """Thin, soft axes: the data speak."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set(color=_SOFT, linewidth=0.6)
-    ax.tick_params(labelsize=8, colors=_SOFT, length=2.5, width=0.6)
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, fontsize=8, frameon=False, labelcolor=_INK)
+def _finish(ax: Any) -> None:
+    quiet(ax)
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, fontsize=8, frameon=False, labelcolor=INK)

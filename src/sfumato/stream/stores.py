@@ -16,8 +16,9 @@ from sfumato.files import Reserved
 from sfumato.ledger.steps import Step
 from sfumato.promise.window import Time
 from sfumato.release import Release
-from sfumato.release.files import from_bytes, load, save, to_bytes
+from sfumato.release.files import from_bytes, load
 from sfumato.release.outbox import room_for
+from sfumato.release.writing import save, to_bytes
 from sfumato.vault import Vault
 
 

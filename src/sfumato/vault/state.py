@@ -52,7 +52,7 @@ class State:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", Epsilon(positive_fraction(self.epsilon, "epsilon")))
         object.__setattr__(self, "blocks", tuple(self.blocks))
-        if isinstance(self.level, bool) or not isinstance(self.level, int) or not 0 <= self.level < 1 << 63:
+        if type(self.level) is not int or not 0 <= self.level < 1 << 63:
             raise InvalidInput(f"level={self.level!r} must be a whole number of at least 0.")
         if not all(isinstance(block, Refinable) for block in self.blocks):
             raise InvalidInput("blocks must be Refinable noise, one for each block of the mechanism.")

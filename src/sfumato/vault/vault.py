@@ -297,7 +297,7 @@ def _absolute(path: str | os.PathLike[str], name: str) -> Path:
 
 
 def _outbox(release_id: object, level: object) -> Seal:
-    if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < 1 << 63:
+    if type(level) is not int or not 0 <= level < 1 << 63:
         raise InvalidInput(f"level={level!r} must be a whole number of at least 0. Nothing was drawn or recorded.")
     return Seal(Kind.OUTBOX, release_name(release_id), level)
 

@@ -104,7 +104,7 @@ def greedy_strategy(
     than `most` boxes, they are thinned out.
     """
     workload.check(policy.domain)
-    if raises is not None and (isinstance(raises, bool) or not isinstance(raises, int) or raises < 0):
+    if raises is not None and (type(raises) is not int or raises < 0):
         raise InvalidInput(f"raises={raises!r} must be a whole number of at least 0, or None.")
     require_connected(policy, "greedy")
     refuse_large(policy.domain.size)

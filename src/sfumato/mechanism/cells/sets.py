@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sfumato._types import Floats
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
+from sfumato.exact import is_whole
 from sfumato.linear import Matrix, PseudoInverse
 from sfumato.linear.estimator import Array, box_weights
 from sfumato.mechanism.cells.vertex import VertexMechanism
@@ -205,6 +206,6 @@ def _whole_numbers(given: Any, name: str) -> list[list[int]]:
     lists = given.tolist() if isinstance(given, np.ndarray) else given
     if not isinstance(lists, (list, tuple)) or not all(isinstance(entry, (list, tuple)) for entry in lists):
         raise InvalidInput(f"{name} must be a list of lists of whole numbers.")
-    if any(isinstance(k, bool) or not isinstance(k, (int, np.integer)) for entry in lists for k in entry):
+    if not all(is_whole(k) for entry in lists for k in entry):
         raise InvalidInput(f"{name} must be a list of lists of whole numbers.")
     return [[int(k) for k in entry] for entry in lists]

@@ -99,7 +99,7 @@ def _checked_share(cubes: Spanner, share: Any) -> int:
     if not external or not internal:
         low = high = 100 if not external else 0
         why = f"with side={cubes.side} moves use {'internal' if not external else 'external'} edges alone"
-    if isinstance(share, bool) or not isinstance(share, int) or not low <= share <= high:
+    if type(share) is not int or not low <= share <= high:
         allowed = f"between {low} and {high}" if low < high else f"{low}"
         raise InvalidInput(
             f"share={share!r} must be {allowed}: {why}. Nothing was computed. Leave it out to have it tuned."

@@ -129,12 +129,8 @@ class EdgeValues:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ConsistentMechanism(AdditiveMechanism):
-    """Laplace noise on the edge values of a tree, then consistency.
-
-    Noise η and η + c lead to the same sum, c being the change of the edge values, of which at most `stretch` change, by
-    one each: at rate ε/stretch that costs ε. The projection is post-processing.
-    """
+class TreeMechanism(Mechanism):
+    """One that works on the edge values of a spanning tree."""
 
     def __post_init__(self) -> None:
         _ = self.edges  # refused here, before anything is recorded
@@ -147,6 +143,15 @@ class ConsistentMechanism(AdditiveMechanism):
     def require_possible(self) -> None:
         """Refuse a policy for which no tree is found."""
         _ = self.edges.spanner
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConsistentMechanism(TreeMechanism, AdditiveMechanism):
+    """Laplace noise on the edge values of a tree, then consistency.
+
+    Noise η and η + c lead to the same sum, c being the change of the edge values, of which at most `stretch` change, by
+    one each: at rate ε/stretch that costs ε. The projection is post-processing.
+    """
 
     @cached_property
     def noise(self) -> DiscreteLaplace:

@@ -25,7 +25,7 @@ from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
 from sfumato.mechanism.base import MeasuredMechanism, Mechanism
 from sfumato.mechanism.cells.strategies import kind_of, no_options
-from sfumato.mechanism.edges.tree import EdgeValues
+from sfumato.mechanism.edges.tree import TreeMechanism
 from sfumato.mechanism.entry import Entry, Options
 from sfumato.mechanism.forms import TwoStage
 from sfumato.mechanism.partitions import dawa as rules
@@ -34,7 +34,7 @@ from sfumato.mechanism.partitions.partition import Buckets, cost_noise, longest_
 from sfumato.mechanism.runs import Runs
 from sfumato.mechanism.totals import with_exact_total
 from sfumato.noise import DiscreteLaplace, Source
-from sfumato.policies import Complete, Policy
+from sfumato.policies import Policy
 from sfumato.workload import AxisQueries, Workload
 
 
@@ -115,20 +115,8 @@ class DawaOnCells(MeasuredMechanism):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DawaOnTree(Mechanism):
+class DawaOnTree(TreeMechanism):
     """DAWA on the edge values of a tree, made consistent afterwards if asked."""
-
-    def __post_init__(self) -> None:
-        _ = self.edges  # refused here, before anything is recorded
-
-    @cached_property
-    def edges(self) -> EdgeValues:
-        """The tree and its database."""
-        return EdgeValues(self.policy, self.name)
-
-    def require_possible(self) -> None:
-        """Refuse a policy for which no tree is found."""
-        _ = self.edges.spanner
 
     @property
     def edge_epsilon(self) -> Fraction:
@@ -189,7 +177,7 @@ def _two_stage(
 
 def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """DAWA on the counts, for `queries` on ranges or cells; or on a tree's edges, made `consistent` or not."""
-    if policy.moves_exist and not isinstance(policy.moves, Complete):
+    if policy.moves_exist and not policy.moves.join_all:
         consistent = options.pop("consistent", True)
         no_options("dawa", options)
         if not isinstance(consistent, bool):
@@ -207,7 +195,7 @@ def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
 
 
 def _for_what_is_asked(policy: Policy, workload: Workload) -> Iterator[Options]:
-    on_counts = not policy.moves_exist or isinstance(policy.moves, Complete)
+    on_counts = not policy.moves_exist or policy.moves.join_all
     cells = kind_of(workload) is AxisQueries.CELLS
     yield {"queries": "cells" if cells else "ranges"} if on_counts else {}
 

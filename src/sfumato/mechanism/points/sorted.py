@@ -54,7 +54,7 @@ from sfumato.mechanism.points.sorted_groups import (
 )
 from sfumato.mechanism.points.sorted_model import best_group, query_volumes, range_error
 from sfumato.noise import DiscreteLaplace, Source
-from sfumato.policies import Complete, Policy
+from sfumato.policies import Policy
 from sfumato.workload import ProductQueries, Workload
 
 SHARE = Fraction(1, 10)  # of ε, for the number of records where that is private
@@ -99,7 +99,7 @@ class SortedMechanism(MeasuredMechanism):
     @cached_property
     def sensitivity(self) -> int:
         """How far apart two sorted lists are at the most when one record moves along an edge between cells."""
-        if isinstance(self.policy.moves, Complete):
+        if self.policy.moves.join_all:
             return self.policy.domain.size - 1  # whatever the order: a large grid need not be walked for it
         return largest_step(self.policy, self.order)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato._types import Floats, Integers
-from sfumato.policies import Complete, Policy, Stencil
+from sfumato.policies import Policy, Stencil
 
 SPREAD = 4.0  # deviations of its mean within which the records of a tied block are taken to lie
 LARGEST_SEARCH = 1 << 27  # pairs of cells compared for an exact sensitivity on a grid; beyond, its bound is used
@@ -23,7 +23,7 @@ def largest_step(policy: Policy, order: Integers | None) -> int:
     if not policy.moves_exist:
         return 0
     size, moves = policy.domain.size, policy.moves
-    if isinstance(moves, Complete):
+    if moves.join_all:
         return size - 1
     if isinstance(moves, Stencil) and order is None:
         return int(moves.reach[0])
