@@ -10,8 +10,8 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 import sfumato as sf
-from sfumato.linear import Haar, Identity, Prefix
-from sfumato.policies.moves import Complete, NoMoves
+from sfumato.linear import Haar, Hierarchy, Identity, Prefix
+from sfumato.policies.moves import Ahead, Complete, Explicit, Neighbours, NoMoves
 
 SHAPES = [(6,), (3, 4), (2, 3, 2)]
 
@@ -82,14 +82,45 @@ def test_pairs_of_columns_and_the_farthest_are_those_of_the_edges(moves, shape, 
         assert max(int(each.max()) for each in largest) == want
 
 
-def test_listed_moves_say_that_they_are_searched():
+def test_listed_moves_are_searched():
     moves = sf.graph(sf.Line(0, 1, cells=4), [(0, 1), (1, 2), (2, 3)]).moves
     assert moves.listed and moves.exist and not moves.follow_rule and not moves.join_all
     assert moves.pair_types((Identity(4),)) is None and moves.farthest(Identity(4)) is None
-    for ask in (
-        lambda: moves.direct((4,), 0, 3),
-        lambda: moves.across((4,)),
-        lambda: moves.to_sources(np.ones(4, dtype=bool), np.arange(4), boundary=False),
-    ):
-        with pytest.raises(NotImplementedError, match="Explicit are searched"):
-            ask()
+    assert (moves.direct((4,), 0, 3), moves.across((4,))) == (3, 3)
+    near = moves.to_sources(np.array([False, True, False, False]), np.arange(4), boundary=False)
+    assert near.tolist() == [1, 0, 1, 2]
+    with pytest.raises(NotImplementedError, match="Explicit are searched"):
+        moves.sizes((4,))
+    apart = Explicit(np.array([[0, 1], [2, 3]]))
+    assert apart.direct((4,), 0, 3) == np.inf
+    assert len(set(apart.labels((4,)).tolist())) == 2
+
+
+UNEVEN = np.array([1, 3, 3, 5, 5, 5])
+
+
+def test_moves_along_uneven_cells_are_those_written_out():
+    moves = Ahead(UNEVEN)
+    pairs = moves.edges((6,))
+    assert pairs.tolist() == [[u, v] for u in range(6) for v in range(u + 1, UNEVEN[u] + 1)]
+    written = Explicit(pairs)
+    for u in range(6):
+        for v in range(6):
+            assert moves.direct((6,), u, v) == written.direct((6,), u, v)
+    assert moves.across((6,)) == written.across((6,))
+    assert moves.sizes((6,)).tolist() == [[2]]
+    operator = Hierarchy(6, (3, 1), (2, 1))
+    types = [kinds[0] for kinds in moves.pair_types((operator,))]
+    largest = max(int((np.abs(t.values[:, 0] - t.values[:, 1]) @ t.counts.T).max()) for t in types)
+    assert largest == operator.column_distances(pairs[:, 0], pairs[:, 1]).max()
+
+
+def test_pairs_of_a_factor_are_compared_one_by_one():
+    ring = Neighbours(np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), 4)
+    assert ring.follow_rule
+    assert not Neighbours(np.array([[0, 1], [2, 3]]), 4).follow_rule
+    assert ring.direct((4,), 0, 2) == ring.across((4,)) == 2
+    assert ring.sizes((4,)).tolist() == [[3]]
+    (kinds,) = ring.pair_types((Hierarchy(4, (2, 1), (2, 1)),))
+    t = kinds[0]
+    assert int((np.abs(t.values[:, 0] - t.values[:, 1]) @ t.counts.T).max()) == 6
