@@ -24,9 +24,8 @@ SHARED = Path(__file__).resolve().parent.parent / "ledger"  # where ledger_worke
 
 
 def open_all(directory: Path) -> tuple[Vault, Ledger]:
-    return Vault(directory / "secrets", key=directory / "vault.key", timeout=PATIENCE), opened(
-        directory / "budget.db", 10**6
-    )
+    ledger = opened(directory / "budget.db", 10**6)
+    return Vault(directory / "secrets", key=directory / "vault.key", timeout=PATIENCE), ledger
 
 
 def start(directory: Path, size: int = SIZE) -> None:
