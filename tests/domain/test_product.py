@@ -199,7 +199,7 @@ def test_domains_that_cannot_be_are_refused(call: str, message: str) -> None:
         ({"axes": [{"kind": "interval"}]}, "The description of the domain is incomplete or not of this format."),
         (
             {"axes": [{"kind": "hexagons"}]},
-            "The description of the domain has an axis of kind 'hexagons'; known are interval and labels.",
+            "The description of the domain has an axis of kind 'hexagons'; known are interval, labels, bins, times, cycle.",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.exact import positive_int, written
 from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policies.policy import Policy
-from sfumato.policies.within import built_within, half_box, ordered
+from sfumato.policies.within import built_within, half_box
 
 
 def bounded(domain: Domain) -> Policy:
@@ -44,7 +44,10 @@ def threshold(domain: Domain, theta: int) -> Policy:
     12.0
     """
     theta = positive_int(theta, "theta")
-    ordered(domain, "threshold")
+    if not domain.is_ordered:
+        raise InvalidInput(
+            "threshold needs a domain whose axes are all intervals; labels have no distance. Use sf.graph."
+        )
     reach = [min(theta, n - 1) for n in domain.shape]
     offsets = half_box(reach)
     offsets = offsets[np.abs(offsets).sum(axis=1) <= theta]
