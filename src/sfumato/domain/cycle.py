@@ -73,7 +73,7 @@ class Round(Ordered):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", axis_name(self.name))
-        if self.of not in CYCLES:
+        if not isinstance(self.of, str) or self.of not in CYCLES:
             raise InvalidInput(
                 f"Axis {self.name!r}: of={shown(self.of)} is none of {', '.join(map(repr, CYCLES))}. Use one of these."
             )

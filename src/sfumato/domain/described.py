@@ -105,7 +105,10 @@ def _text(value: Any) -> str | None:
 
 
 def _steps(value: Any) -> tuple[tuple[int, int], ...]:
-    return tuple((_position(length), _position(count)) for length, count in map(_list, _list(value)))
+    runs = [_list(run) for run in _list(value)]
+    if any(len(run) != 2 for run in runs):
+        raise TypeError("steps")
+    return tuple((_position(length), _position(count)) for length, count in runs)
 
 
 _KINDS: dict[str, Callable[[Mapping[str, Any]], Axis]] = {

@@ -89,6 +89,11 @@ class Instants(Ordered):
         edges.flags.writeable = False
         return edges
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The start and the stop."""
+        return self.start, self.stop
+
     def scale(self, values: ArrayLike) -> NDArray[np.int64]:
         """Times as microseconds, with a zone where the axis has one and only there."""
         ticks, zoned = times(values, self.name)

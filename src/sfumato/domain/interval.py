@@ -103,6 +103,11 @@ class Interval(Ordered):
         edges.flags.writeable = False
         return edges
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The two bounds."""
+        return self.low, self.high
+
     def scale(self, values: ArrayLike) -> NDArray[np.float64]:
         """Numbers as doubles."""
         return numbers(values, self.name)

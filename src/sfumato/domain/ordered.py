@@ -31,6 +31,11 @@ class Ordered(Axis):
     def edges(self) -> NDArray[Any]:
         """The ``cells + 1`` edges, strictly increasing and read-only."""
 
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The first edge and the last."""
+        return self.edges[0], self.edges[-1]
+
     @abstractmethod
     def scale(self, values: ArrayLike) -> NDArray[Any]:
         """Values of the axis's own kind as numbers that compare with its edges; refused where they are none."""
@@ -53,7 +58,7 @@ class Ordered(Axis):
 
     def beyond(self, scaled: NDArray[Any]) -> NDArray[np.bool_]:
         """Which numbers on the scale do."""
-        low, high = self.edges[0], self.edges[-1]
+        low, high = self.ends
         beyond: NDArray[np.bool_] = (scaled < low) | ((scaled > high) if self.closed else (scaled >= high))
         return beyond
 
@@ -63,7 +68,7 @@ class Ordered(Axis):
 
     def place(self, scaled: NDArray[Any]) -> NDArray[np.float64]:
         """The same of numbers on the scale."""
-        scaled = np.clip(scaled, self.edges[0], self.edges[-1])
+        scaled = np.clip(scaled, *self.ends)
         cell = self.cells_at(scaled)
         left, right = self.edges[cell], self.edges[cell + 1]
         coordinates: NDArray[np.float64] = cell + (scaled - left) / (right - left)

@@ -28,19 +28,19 @@ def refuse_outside(axes: tuple[Ordered, ...], low: list[NDArray[Any]], high: lis
     for a, b in zip(low, high, strict=True):
         empty |= a == b  # along one axis is enough
     for axis, a, b in zip(axes, low, high, strict=True):
-        first, last = axis.edges[0], axis.edges[-1]
+        first, last = axis.ends
         beyond |= np.where(empty, (b < first) | (a > last), (b <= first) | (a >= last))
     if beyond.any():
         worst = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
         told = _words(axes, [end[worst] for end in (*low, *high)])
         which = told if beyond.ndim == 0 else f"{told} (number {', '.join(map(str, worst))} of the ranges)"
-        bounds = _words(axes, [axis.edges[i] for i in (0, -1) for axis in axes])
+        bounds = _words(axes, [axis.ends[i] for i in (0, 1) for axis in axes])
         raise InvalidInput(
             f"ranges holds {which}, which lies outside the bounds {bounds}: what is there was not "
             "counted there. Nothing was answered. Ask inside the bounds, as (lo…, hi…), or leave the range out."
         )
     if all(axis.reads == "numbers" for axis in axes):
-        ends = [np.array([axis.edges[i] for axis in axes]) for i in (0, -1)]
+        ends = [np.array([axis.ends[i] for axis in axes]) for i in (0, 1)]
         _doubt(np.stack(low, axis=-1), np.stack(high, axis=-1), *ends)
 
 

@@ -20,6 +20,7 @@ from sfumato.domain.instants import steps
 from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Label, Labels
 from sfumato.domain.product import Domain
+from sfumato.domain.zones import zone
 from sfumato.errors import DeclarationWarning, InvalidInput, warn_caller
 from sfumato.exact import finite_float
 
@@ -209,8 +210,8 @@ class Cycle(Domain):
     """
 
     def __init__(self, of: str, *, name: str | None = None, tz: str | tzinfo | None = None) -> None:
-        named = name if name is not None or not isinstance(of, str) else of.replace(" ", "_")
-        super().__init__((Round(named, of, tz),))  # type: ignore[arg-type]  # Round refuses and converts
+        named = str(of).replace(" ", "_") if name is None else name
+        super().__init__((Round(named, of, None if tz is None else zone(tz).key),))
 
 
 def _sequence(value: Any, name: str) -> tuple[Any, ...]:
