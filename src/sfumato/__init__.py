@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato._version import __version__
 from sfumato.counting import Counts, count
-from sfumato.domain import Categories, Domain, Grid, Interval, Labels, Line
+from sfumato.domain import Categories, Cycle, Domain, Grid, Interval, Labels, Line, Times
 from sfumato.errors import (
     AuditFailed,
     BudgetExceeded,
@@ -71,6 +71,7 @@ __all__ = [
     "BudgetExceeded",
     "Categories",
     "Counts",
+    "Cycle",
     "DataWarning",
     "DeclarationWarning",
     "Domain",
@@ -98,6 +99,7 @@ __all__ = [
     "SfumatoError",
     "SfumatoWarning",
     "Stream",
+    "Times",
     "TooLarge",
     "Undelivered",
     "Vault",

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.domain import Categories, Domain, Grid, Interval, Labels, Line, domain_from_spec
+from sfumato.domain import Categories, Cycle, Domain, Grid, Interval, Labels, Line, Times, domain_from_spec
 from sfumato.errors import InvalidInput
 
 EVERY_KIND = [
@@ -22,6 +22,13 @@ EVERY_KIND = [
     Categories([True, False], name="member"),
     Categories(range(20)),
     Domain((Interval("x", 0, 1, 4), Labels("age", ("young", "old")))),
+    Line(edges=[0, 5, 10, 20, 50, 200], name="fare"),
+    Grid(edges=([0, 1, 5], [0, 0.1, 0.7]), name="origin"),
+    Times("2026-01-01", "2027-01-01", every="1 h"),
+    Times("2026-01-01", "2027-01-01", every="1 day", name="day", tz="America/New_York"),
+    Cycle("weekday"),
+    Cycle("hour of week", name="hour", tz="Australia/Lord_Howe"),
+    Grid(edges=([0, 1, 5], [0, 0.1, 0.7])) * Times("2026-01-01", "2026-01-08", every="1 day") * Cycle("month"),
 ]
 
 
@@ -54,8 +61,8 @@ def test_a_domain_knows_its_shape() -> None:
     assert (grid.shape, grid.size, grid.ndim, grid.names) == ((4, 6), 24, 2, ("x", "y"))
     assert grid.bounds == (0.0, 1.0, 2.0, 4.0)
     assert grid.is_spatial
-    assert not EVERY_KIND[-1].is_spatial
-    assert EVERY_KIND[-1].bounds == (0.0, 1.0)
+    assert not EVERY_KIND[7].is_spatial
+    assert EVERY_KIND[7].bounds == (0.0, 1.0)
     assert EVERY_KIND[2].names == ("x", "y", "z", "axis3")
 
 
@@ -199,7 +206,8 @@ def test_domains_that_cannot_be_are_refused(call: str, message: str) -> None:
         ({"axes": [{"kind": "interval"}]}, "The description of the domain is incomplete or not of this format."),
         (
             {"axes": [{"kind": "hexagons"}]},
-            "The description of the domain has an axis of kind 'hexagons'; known are interval and labels.",
+            "The description of the domain has an axis of kind 'hexagons'; known are interval, labels, bins, times, "
+            "cycle.",
         ),
     ],
 )

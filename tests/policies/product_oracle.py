@@ -15,17 +15,23 @@ FACTORS = [
     lambda: sf.Grid(bounds=(0, 0, 1, 1), shape=(3, 2)),
     lambda: sf.Line(0, 4, cells=4, name="hour"),
     lambda: sf.Categories(["a", "b", "c"], name="mode"),
+    lambda: sf.Times("2026-03-08", "2026-03-10", every="12 h", name="t", tz="America/New_York"),
+    lambda: sf.Cycle("weekday", name="day"),
+    lambda: sf.Line(edges=[0, 1, 5, 6, 20], name="fare"),
 ]
 RULES = {
     "place": [lambda: sf.move(0.2), lambda: sf.move(0.4, metric="manhattan"), lambda: sf.change("place")],
     "hour": [lambda: sf.move(0.5, of="hour"), lambda: sf.move(1.5, of="hour"), lambda: sf.change("hour")],
     "mode": [lambda: sf.change("mode")],
+    "t": [lambda: sf.move("1 h", of="t"), lambda: sf.move("13 h", of="t")],
+    "day": [lambda: sf.move("1 h", of="day"), lambda: sf.change("day")],
+    "fare": [lambda: sf.move(2, of="fare"), lambda: sf.move(0.5, of="fare")],
 }
 
 
 def random_case(dice: random.Random) -> tuple[sf.Domain, Relation]:
     """A product of two or three factors and a relation of one to three terms on it."""
-    chosen = dice.sample(FACTORS, dice.choice([2, 3]))
+    chosen = dice.sample(FACTORS, dice.choice([2, 2, 3]))
     domain = chosen[0]()
     for made in chosen[1:]:
         domain = domain * made()

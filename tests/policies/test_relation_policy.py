@@ -14,6 +14,7 @@ from sfumato.linear import Haar, Hierarchy, Identity, Kronecker
 from sfumato.policies import policy_from_spec
 
 TABLE = sf.Categories(["north", "south"], name="region") * sf.Categories(["ill", "well"], name="case")
+DAYS = sf.Times("2026-01-01", "2026-01-08", every="1 day", name="t")
 CITY = sf.Grid(bounds=(0, 0, 1, 1), shape=(4, 4)) * sf.Categories(["bus", "bike", "car"], name="mode")
 
 
@@ -114,6 +115,14 @@ def test_a_move_as_long_as_the_place_joins_all_of_its_cells() -> None:
     assert policy.distance((0, 0, 1), (3, 3, 1)) == 1
 
 
+def test_a_cycle_comes_round_and_the_night_of_the_change_of_clocks_counts() -> None:
+    hours = sf.Cycle("hour of day", name="hour", tz="America/New_York")
+    policy = sf.move("30 min", of="hour").on(hours)
+    assert policy.distance(23, 0) == 1
+    assert policy.distance(1, 3) == 1  # 01:45 and half an hour later 03:15, when clocks go forward
+    assert policy.distance(11, 13) == 2
+
+
 def test_with_two_rules_for_one_factor_a_distance_is_never_too_short() -> None:
     hour = sf.Line(0, 6, cells=6, name="hour")
     space = hour * sf.Categories(["a", "b"], name="mode")
@@ -137,6 +146,8 @@ REFUSED = [
     (lambda: sf.policy(CITY, hide=sf.move("500 m")), "no known CRS"),
     (lambda: sf.policy(CITY, hide=sf.move("30 min")), "measured in a number in its own units"),
     (lambda: sf.policy(CITY, hide=sf.move(1, of="mode")), "has values without distances"),
+    (lambda: sf.move(2).on(DAYS), "measured in a time, such as '30 min'"),
+    (lambda: sf.move("2 km").on(DAYS), "measured in a time, such as '30 min'"),
     (lambda: sf.policy(TABLE, hide=sf.move(1)), "Say which one moves"),
     (lambda: sf.policy("grid", hide=sf.move(1)), "is not a domain"),
     (lambda: sf.policy(CITY, hide="move"), "is not a relation"),

@@ -5,9 +5,29 @@ A domain is public. It is declared by the user, never read off the data, and eve
 """
 
 from sfumato.domain.axis import Axis
+from sfumato.domain.bins import Bins
+from sfumato.domain.cycle import Round
+from sfumato.domain.described import domain_from_spec
+from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Labels
+from sfumato.domain.ordered import Ordered
 from sfumato.domain.product import Domain
-from sfumato.domain.shapes import Categories, Grid, Line, domain_from_spec
+from sfumato.domain.shapes import Categories, Cycle, Grid, Line, Times
 
-__all__ = ["Axis", "Categories", "Domain", "Grid", "Interval", "Labels", "Line", "domain_from_spec"]
+__all__ = [
+    "Axis",
+    "Bins",
+    "Categories",
+    "Cycle",
+    "Domain",
+    "Grid",
+    "Instants",
+    "Interval",
+    "Labels",
+    "Line",
+    "Ordered",
+    "Round",
+    "Times",
+    "domain_from_spec",
+]

@@ -1,12 +1,14 @@
 """What every axis offers:
 a name, a number of cells, a cell for every value, and a description that JSON can hold.
+
+Axes of whose cells one comes before another are *ordered* (`sfumato.domain.ordered`): intervals, bins, instants and
+cycles. Labels are not.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +17,8 @@ from sfumato.errors import InvalidInput
 
 OWN = "own"
 SECONDS = "s"
+MOST_PAIRS = 50_000_000
+"""Pairs of near cells beyond which a list of them is refused."""
 
 
 class Axis(ABC):
@@ -23,22 +27,21 @@ class Axis(ABC):
     name: str
     cells: int
     """How many cells the axis is cut into; they are numbered from zero."""
-    unit: ClassVar[str | None] = None
-    """What distances along it are measured in: OWN numbers, SECONDS, or nothing where values have no distances."""
+    reads: ClassVar[Literal["numbers", "labels", "times"]]
+    """What its values are, and so which columns can feed it."""
+    ordered: ClassVar[bool] = False
+    """Whether its cells have an order, so that ranges of them mean something."""
+    winds: ClassVar[bool] = False
+    """Whether the last cell is beside the first."""
+
+    @property
+    def unit(self) -> str | None:
+        """What distances along it are measured in: OWN numbers, SECONDS, or None where values have no distances."""
+        return {"numbers": OWN, "times": SECONDS}.get(self.reads)
 
     @abstractmethod
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:
         """The cell of each value. Every value that is not missing has one, or the call is refused."""
-
-    def last_near(self, delta: Fraction) -> NDArray[np.int64] | None:
-        """For every cell the last one with a value nearer than δ to one of its own; None: the cells wind round."""
-        del delta
-        return None
-
-    def near(self, delta: Fraction) -> NDArray[np.int64]:
-        """Every pair of cells, the smaller first, that hold two values nearer than δ to each other."""
-        del delta
-        raise InvalidInput(f"Axis {self.name!r}: its values have no distances. Use sf.change({self.name!r}).")
 
     @abstractmethod
     def face(self) -> str:
@@ -47,6 +50,40 @@ class Axis(ABC):
     @abstractmethod
     def spec(self) -> dict[str, Any]:
         """The axis as plain data for a file."""
+
+    @abstractmethod
+    def cell_names(self) -> list[str]:
+        """What people call the cells, in their order."""
+
+    @abstractmethod
+    def size(self, cells: int) -> str:
+        """How large so many cells are, in words."""
+
+    def accumulate(self, values: NDArray[Any], cells: NDArray[np.int64]) -> None:
+        """Turn each number in ``cells`` into ``number * self.cells + cell of the value``, in place.
+
+        Doing so for one axis after the other gives flat cell numbers in C order.
+        """
+        np.multiply(cells, self.cells, out=cells)
+        np.add(cells, self.locate(values), out=cells)
+
+    def outside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which values lie beyond the ends of the axis, and are counted in its first or last cell."""
+        return np.zeros(len(values), np.bool_)
+
+    def reach(self, delta: Any) -> NDArray[np.int64]:
+        """For every cell the last one that holds a value less than delta from one of its own, where none winds."""
+        return self.near(delta)  # which says that there is no distance
+
+    def near(self, delta: Any) -> NDArray[np.int64]:
+        """Every pair of cells u < v that hold values less than delta apart, and touching cells: one row a pair.
+
+        No pair is missing, so that a policy may be made of them.
+        """
+        raise InvalidInput(
+            f"Axis {self.name!r}: no distance is known between its cells, so delta={delta!r} says nothing of them. "
+            "Use sf.graph, and say which cells are neighbours."
+        )
 
 
 def axis_name(name: object) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.domain.axis import Axis, axis_name
-from sfumato.domain.interval import Interval
 from sfumato.errors import InvalidInput
 
 PLACE = "place"
@@ -26,7 +25,7 @@ class Factor:
 
 def usual_factors(axes: Sequence[Axis]) -> tuple[Factor, ...]:
     """How axes belong together where nobody says otherwise: all intervals to one place, every other axis to itself."""
-    intervals = tuple(i for i, axis in enumerate(axes) if isinstance(axis, Interval))
+    intervals = tuple(i for i, axis in enumerate(axes) if axis.reads == "numbers")
     found = [Factor(axis.name, (i,)) for i, axis in enumerate(axes) if i not in intervals]
     if intervals:
         name = PLACE if len(intervals) > 1 else axes[intervals[0]].name

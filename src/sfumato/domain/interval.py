@@ -23,15 +23,18 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.domain.axis import OWN, Axis, axis_name
+from sfumato.domain.axis import axis_name
+from sfumato.domain.ordered import Ordered
 from sfumato.errors import InvalidInput
 from sfumato.exact import finite_float, positive_int
 
@@ -43,7 +46,7 @@ _MARGIN = 1024
 
 
 @dataclass(frozen=True, repr=False)
-class Interval(Axis):
+class Interval(Ordered):
     """``[low, high]`` cut into ``cells`` cells of equal width.
 
     >>> sf.Interval("hour", 0, 24, cells=24)
@@ -54,7 +57,8 @@ class Interval(Axis):
     low: float
     high: float
     cells: int
-    unit: ClassVar[str] = OWN
+
+    reads = "numbers"
 
     def __post_init__(self) -> None:
         # Adding 0.0 turns -0.0 into 0.0: equal axes are described alike.
@@ -99,28 +103,40 @@ class Interval(Axis):
         edges.flags.writeable = False
         return edges
 
-    def locate(self, values: ArrayLike) -> NDArray[np.int64]:
-        """The cell of each value, by comparison with the edges.
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The two bounds."""
+        return self.low, self.high
+
+    def scale(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Numbers as doubles."""
+        return numbers(values, self.name)
+
+    def written(self, value: Any) -> str:
+        """A double, without loss."""
+        return plain(float(value))
+
+    def cells_at(self, scaled: NDArray[Any]) -> NDArray[np.int64]:
+        """The cell of each double, by comparison with the edges.
 
         Values outside, infinities included, are clamped. NaN has no cell and is refused, without saying where
         it was found.
         """
-        values = numbers(values, self.name)
-        cells = np.zeros(values.shape, dtype=np.int64)
-        self.accumulate(values.reshape(-1), cells.reshape(-1))
+        cells = np.zeros(scaled.shape, dtype=np.int64)
+        self.add(scaled.reshape(-1), cells.reshape(-1))
         return cells
 
-    def accumulate(self, values: NDArray[np.float64], cells: NDArray[np.int64]) -> None:
+    def add(self, scaled: NDArray[Any], cells: NDArray[np.int64]) -> None:
         """Turn each number in ``cells`` into ``number * self.cells + cell of the value``, in place.
 
         Doing so for one axis after the other gives flat cell numbers in C order. The work goes by chunks that
         fit the cache, and the edges are computed where they are needed: gathering them from memory costs
         more.
         """
-        work = np.empty((3, min(CHUNK, len(values))))
+        work = np.empty((3, min(CHUNK, len(scaled))))
         last, step, low = float(self.cells - 1), self.step, self.low
-        for start in range(0, len(values), CHUNK):
-            part = values[start : start + CHUNK]
+        for start in range(0, len(scaled), CHUNK):
+            part = scaled[start : start + CHUNK]
             x, guess, edge = work[:, : len(part)]
             np.clip(part, low, self.high, out=x)
             np.subtract(x, low, out=guess)
@@ -138,33 +154,41 @@ class Interval(Axis):
             np.add(guess, above, out=guess)
             np.minimum(guess, last, out=guess)
             if math.isnan(guess.max()):
-                raise InvalidInput(
-                    f"Axis {self.name!r}: some values are NaN, which has no place on the axis. "
-                    "Nothing was counted. Remove them first; sf.count leaves them out by itself."
-                )
+                raise InvalidInput(no_number(self.name))
             out = cells[start : start + CHUNK]
             np.multiply(out, self.cells, out=out)
             np.add(out, guess, out=out, casting="unsafe")
 
-    def coordinate(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Units to cell coordinates 0 … cells: clipped, linear between the edges, exact on them."""
-        values = np.clip(numbers(values, self.name), self.low, self.high)
-        cell = self.locate(values)
-        left, right = self.edges[cell], self.edges[cell + 1]
-        coordinates: NDArray[np.float64] = cell + (values - left) / (right - left)
-        return coordinates
+    def beyond(self, scaled: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which doubles lie beyond the bounds; two looks where none does."""
+        if scaled.min(initial=self.low) >= self.low and scaled.max(initial=self.high) <= self.high:
+            return np.zeros(scaled.shape, np.bool_)
+        found: NDArray[np.bool_] = (scaled < self.low) | (scaled > self.high)
+        return found
 
-    def covered(self, low: ArrayLike, high: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(inside, touched): the first cell and the one after the last of those that [low, high) holds whole, and of
-        those that it meets. Settled by the edges alone, as the cell of a value is; an empty interval meets no cell.
-        """
-        first, last = (np.clip(numbers(end, self.name), self.low, self.high) for end in (low, high))
-        begin, end = self.locate(first), self.locate(last)
-        end += last == self.high  # the last cell is closed
-        touched = np.stack([begin, np.where(first < last, end + (last > self.edges[end]), begin)], axis=-1)
-        start = np.minimum(begin + (first > self.edges[begin]), touched[..., 1])
-        inside = np.stack([start, np.maximum(start, np.minimum(end, touched[..., 1]))], axis=-1)
-        return inside, touched
+    def gap(self, apart: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The smallest gap between cells so many apart."""
+        return float(self.width) * np.maximum(apart - 1, 0)
+
+    def farthest(self, limit: float) -> int:
+        """How many cells apart two may be with a gap below the limit; now and then one more."""
+        width, n = float(self.width), self.cells
+        return n - 1 if limit / n > width else min(int(limit // width) + 2, n - 1)
+
+    @property
+    def depths(self) -> NDArray[np.float64]:
+        """How far each cell lies from the nearer end."""
+        place = np.arange(self.cells)
+        return np.minimum(place, place[::-1]) * float(self.width)
+
+    @property
+    def finest(self) -> float:
+        """The width of the narrowest cell."""
+        return float(self.width)
+
+    def size(self, cells: int) -> str:
+        """How wide so many cells are, in words."""
+        return f"{float(self.width) * cells:.3g}"
 
     def face(self) -> str:
         """A line."""
@@ -185,6 +209,8 @@ class Interval(Axis):
 def numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Values as doubles, or a refusal that shows none of them."""
     array = np.asarray(values)
+    if array.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in array.flat):
+        return array.astype(np.float64)
     if array.dtype.kind not in "fiu":
         raise InvalidInput(
             f"Axis {name!r}: values of type {array.dtype} are not numbers. Nothing was counted. "
@@ -193,6 +219,21 @@ def numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return array.astype(np.float64, copy=False)
 
 
+def no_number(name: str) -> str:
+    """What is said of NaN among the values."""
+    return (
+        f"Axis {name!r}: some values are NaN, which has no place on the axis. Nothing was counted. "
+        "Remove them first; sf.count leaves them out by itself."
+    )
+
+
 def plain(value: float) -> str:
     """A double as people write it, without loss: 24 instead of 24.0."""
     return repr(value).removesuffix(".0")
+
+
+def listed(edges: Sequence[float]) -> str:
+    """Edges short enough to print."""
+    if len(edges) <= 12:
+        return f"[{', '.join(map(plain, edges))}]"
+    return f"[{', '.join(map(plain, edges[:3]))}, …, {plain(edges[-1])}] ({len(edges) - 1} bins)"

@@ -35,6 +35,8 @@ class Labels(Axis):
     other: Label | None = None
     cells: int = field(init=False)
 
+    reads = "labels"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", axis_name(self.name))
         if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
@@ -83,6 +85,14 @@ class Labels(Axis):
         if (cells < 0).any():
             raise InvalidInput(unknown_label(self.name))
         return cells.reshape(array.shape)
+
+    def cell_names(self) -> list[str]:
+        """The labels."""
+        return [str(label) for label in self.labels]
+
+    def size(self, cells: int) -> str:
+        """So many labels."""
+        return "1 label" if cells == 1 else f"{cells} labels"
 
     def face(self) -> str:
         """Categories."""

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain.axis import Axis
+from sfumato.domain.bins import Bins
 from sfumato.domain.factor import PLACE, Factor, checked_factors, default_names, usual_factors
-from sfumato.domain.interval import CHUNK, Interval, numbers, plain
+from sfumato.domain.interval import CHUNK, Interval, listed, numbers, plain
+from sfumato.domain.ordered import Ordered
 from sfumato.domain.ranges import refuse_outside
 from sfumato.errors import InvalidInput
 
@@ -117,14 +119,24 @@ class Domain:
         return tuple(axis.name for axis in self.axes)
 
     @property
-    def intervals(self) -> tuple[Interval, ...]:
-        """The axes that are intervals."""
+    def intervals(self) -> tuple[Interval | Bins, ...]:
+        """The axes that are intervals of numbers, cut into equal cells or at given edges."""
+        return tuple(axis for axis in self.axes if isinstance(axis, (Interval, Bins)))
+
+    @property
+    def equal(self) -> tuple[Interval, ...]:
+        """The axes that are intervals of numbers, cut into equal cells."""
         return tuple(axis for axis in self.axes if isinstance(axis, Interval))
 
     @property
     def is_spatial(self) -> bool:
-        """Whether every axis is an interval, so that distance and ranges mean something."""
+        """Whether every axis is an interval of numbers, so that distance means something."""
         return len(self.intervals) == self.ndim
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the cells of every axis have an order, so that ranges mean something."""
+        return all(axis.ordered for axis in self.axes)
 
     @property
     def bounds(self) -> tuple[float, ...]:
@@ -161,11 +173,7 @@ class Domain:
             block = slice(start, start + CHUNK)
             out = cells[block]
             for axis, column in zip(self.axes, columns, strict=True):
-                if isinstance(axis, Interval):
-                    axis.accumulate(numbers(column[block], axis.name), out)
-                else:
-                    np.multiply(out, axis.cells, out=out)
-                    np.add(out, axis.locate(column[block]), out=out)
+                axis.accumulate(column[block], out)
         return cells
 
     def columns(self, points: ArrayLike | Sequence[ArrayLike]) -> list[NDArray[Any]]:
@@ -202,47 +210,60 @@ class Domain:
     def fractional(self, ranges: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Ranges in units as (low, high) in cell coordinates 0 … cells.
 
-        A range is ``(lo…, hi…)`` along the last dimension. Coordinates are clipped to the box and
+        A range is ``(lo…, hi…)`` along the last dimension, each end of the kind that its axis takes: a number, a time.
+        Coordinates are clipped to the box and
         linear between the edges, exact on them: a cell cut by a range counts in proportion. A range wholly outside
         the bounds is refused; see `sfumato.domain.ranges`.
         """
-        if not self.is_spatial:
-            raise InvalidInput("ranges need a domain whose axes are all intervals; this one has labels.")
-        array = numbers(ranges, "ranges")
-        if array.ndim == 0 or array.shape[-1] != 2 * self.ndim:
-            raise InvalidInput(
-                f"ranges of shape {array.shape} do not end in {2 * self.ndim} numbers. "
-                f"Give (lo…, hi…): {self.ndim} lower ends, then {self.ndim} upper ends."
-            )
-        low, high = array[..., : self.ndim], array[..., self.ndim :]
-        if not (low <= high).all():  # false for NaN as well
+        axes = self._ordered()
+        low, high = self._ends(ranges)
+        if not all((a <= b).all() for a, b in zip(low, high, strict=True)):  # false for NaN as well
             raise InvalidInput(
                 "ranges must not be NaN nor end before they begin. Give (lo…, hi…) with lo ≤ hi on each axis."
             )
-        refuse_outside(self.intervals, low, high)
+        refuse_outside(axes, low, high)
         return (
-            np.stack([a.coordinate(low[..., i]) for i, a in enumerate(self.intervals)], axis=-1),
-            np.stack([a.coordinate(high[..., i]) for i, a in enumerate(self.intervals)], axis=-1),
+            np.stack([axis.place(end) for axis, end in zip(axes, low, strict=True)], axis=-1),
+            np.stack([axis.place(end) for axis, end in zip(axes, high, strict=True)], axis=-1),
         )
 
     def covered(self, ranges: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(inside, touched) of ranges as `fractional` takes them: boxes of whole cells, their first cells and those
         after the last, of shape (…, 2, axes). An end on an edge cuts nothing, one beside it cuts a cell.
         """
-        ends = numbers(ranges, "ranges")
-        low, high = ends[..., : self.ndim], ends[..., self.ndim :]
-        boxes = [a.covered(low[..., i], high[..., i]) for i, a in enumerate(self.intervals)]
+        boxes = [axis.cover(a, b) for axis, a, b in zip(self._ordered(), *self._ends(ranges), strict=True)]
         inside, touched = (np.stack(parts, axis=-1) for parts in zip(*boxes, strict=True))
         return inside, touched
+
+    def _ordered(self) -> tuple[Ordered, ...]:
+        axes = tuple(axis for axis in self.axes if isinstance(axis, Ordered))
+        if len(axes) < self.ndim:
+            raise InvalidInput("ranges need a domain whose axes are all intervals; this one has labels.")
+        return axes
+
+    def _ends(self, ranges: ArrayLike) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """The lower ends of ranges and the upper ones, on the scale of each axis."""
+        # Ends of several kinds stay what they are: as one array of NumPy all would become text.
+        array = numbers(ranges, "ranges") if self.is_spatial else np.asarray(ranges, dtype=object)
+        if array.ndim == 0 or array.shape[-1] != 2 * self.ndim:
+            raise InvalidInput(
+                f"ranges of shape {array.shape} do not end in {2 * self.ndim} numbers. "
+                f"Give (lo…, hi…): {self.ndim} lower ends, then {self.ndim} upper ends."
+            )
+        axes = self._ordered()
+        scaled = [axes[i % self.ndim].scale(array[..., i]) for i in range(2 * self.ndim)]
+        return scaled[: self.ndim], scaled[self.ndim :]
 
     def _face(self, factor: Factor) -> str:
         """One factor, as one writes it."""
         axes = [self.axes[i] for i in factor.positions]
         if len(axes) == 1:
             return axes[0].face()
-        intervals = [axis for axis in axes if isinstance(axis, Interval)]
-        bounds = ", ".join(plain(end) for end in (*(a.low for a in intervals), *(a.high for a in intervals)))
+        intervals = [axis for axis in axes if isinstance(axis, (Interval, Bins))]
         own = tuple(axis.name for axis in axes)
         names = "" if own == default_names(len(axes), factor.name) else f", names={own!r}"
         name = "" if factor.name == PLACE else f", name={factor.name!r}"
+        if any(isinstance(axis, Bins) for axis in intervals):
+            return f"Grid(edges=({', '.join(listed(axis.edges.tolist()) for axis in intervals)}){names}{name})"
+        bounds = ", ".join(plain(end) for end in (*(a.low for a in intervals), *(a.high for a in intervals)))
         return f"Grid(bounds=({bounds}), shape={tuple(axis.cells for axis in axes)!r}{names}{name})"

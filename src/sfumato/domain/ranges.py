@@ -7,31 +7,46 @@ the border cells that it holds bring the clamped records with them.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato._types import Floats
-from sfumato.domain.interval import Interval, plain
+from sfumato.domain.interval import plain
+from sfumato.domain.ordered import Ordered
 from sfumato.errors import DeclarationWarning, InvalidInput, warn_caller
 
 
-def refuse_outside(axes: tuple[Interval, ...], low: Floats, high: Floats) -> None:
+def refuse_outside(axes: tuple[Ordered, ...], low: list[NDArray[Any]], high: list[NDArray[Any]]) -> None:
     """Refuse ranges that hold no point within the bounds. An empty range inside them holds no record: it may be asked.
 
-    ``low`` and ``high`` have one column an axis. A range is half-open: one which ends where the bounds begin, or
-    begins where they end, lies outside.
+    ``low`` and ``high`` are the ends along each axis, on its scale. A range is half-open: one which ends where the
+    bounds begin, or begins where they end, lies outside.
     """
-    lows, highs = np.array([axis.low for axis in axes]), np.array([axis.high for axis in axes])
-    empty = (low == high).any(axis=-1, keepdims=True)  # along one axis is enough
-    beyond = np.where(empty, (high < lows) | (low > highs), (high <= lows) | (low >= highs)).any(axis=-1)
+    empty, beyond = np.zeros(low[0].shape, bool), np.zeros(low[0].shape, bool)
+    for a, b in zip(low, high, strict=True):
+        empty |= a == b  # along one axis is enough
+    for axis, a, b in zip(axes, low, high, strict=True):
+        first, last = axis.ends
+        beyond |= np.where(empty, (b < first) | (a > last), (b <= first) | (a >= last))
     if beyond.any():
-        first = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
-        told = _told((*low[first].tolist(), *high[first].tolist()))
-        which = told if beyond.ndim == 0 else f"{told} (number {', '.join(map(str, first))} of the ranges)"
+        worst = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
+        told = _words(axes, [end[worst] for end in (*low, *high)])
+        which = told if beyond.ndim == 0 else f"{told} (number {', '.join(map(str, worst))} of the ranges)"
+        bounds = _words(axes, [axis.ends[i] for i in (0, 1) for axis in axes])
         raise InvalidInput(
-            f"ranges holds {which}, which lies outside the bounds {_told((*lows, *highs))}: what is there was not "
+            f"ranges holds {which}, which lies outside the bounds {bounds}: what is there was not "
             "counted there. Nothing was answered. Ask inside the bounds, as (lo…, hi…), or leave the range out."
         )
-    _doubt(low, high, lows, highs)
+    if all(axis.reads == "numbers" for axis in axes):
+        ends = [np.array([axis.ends[i] for axis in axes]) for i in (0, 1)]
+        _doubt(np.stack(low, axis=-1), np.stack(high, axis=-1), *ends)
+
+
+def _words(axes: tuple[Ordered, ...], ends: list[Any]) -> str:
+    """Ends along the axes, lower and upper ones, as people write them."""
+    return f"({', '.join(axis.written(end) for axis, end in zip((*axes, *axes), ends, strict=True))})"
 
 
 def _doubt(low: Floats, high: Floats, lows: Floats, highs: Floats) -> None:

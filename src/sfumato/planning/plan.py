@@ -146,11 +146,10 @@ class Plan:
     @property
     def resolution(self) -> str:
         """At which resolution its answers speak, in words; empty where every query is one of whole cells."""
-        if not self.policy.domain.is_spatial:
+        if not self.policy.domain.is_ordered:
             return ""
         grain = self.mechanism.grain or (1,) * self.policy.domain.ndim
-        axes = zip(self.policy.domain.intervals, grain, strict=True)
-        size = " × ".join(f"{float(axis.width) * cells:.3g}" for axis, cells in axes)
+        size = " × ".join(axis.size(cells) for axis, cells in zip(self.policy.domain.axes, grain, strict=True))
         if self.mechanism.grain is None:
             return f"estimates are of cells of {size}; intervals, if any, are as wide as the parts found in the data"
         what = "cells" if max(grain) == 1 else "bins"
@@ -183,7 +182,7 @@ class Plan:
             "expected_error": None if math.isnan(self.expected_error) else self.expected_error,
             "typical_error": None if math.isnan(self.expected_error) else self.typical_error,
             "basis": self.basis or "exact",
-            "resolution": [float(axis.width) for axis in self.policy.domain.intervals],
+            "resolution": [axis.finest for axis in self.policy.domain.intervals],
             "lower_bound": self.lower_bound,
             "alternatives": [
                 {"name": a.name, "options": a.options, "expected_error": a.error, "reason": a.reason}

@@ -14,7 +14,7 @@ from sfumato.exact import is_whole, positive_int
 from sfumato.linear import distinct_rows
 from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policies.policy import Policy
-from sfumato.policies.within import half_box, ordered
+from sfumato.policies.within import half_box
 from sfumato.relations import anything, presence
 
 
@@ -46,7 +46,10 @@ def threshold(domain: Domain, theta: int) -> Policy:
     12.0
     """
     theta = positive_int(theta, "theta")
-    ordered(domain, "threshold")
+    if not domain.is_ordered:
+        raise InvalidInput(
+            "threshold needs a domain whose axes are all intervals; labels have no distance. Use sf.graph."
+        )
     reach = [min(theta, n - 1) for n in domain.shape]
     offsets = half_box(reach)
     offsets = offsets[np.abs(offsets).sum(axis=1) <= theta]

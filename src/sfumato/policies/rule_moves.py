@@ -7,6 +7,8 @@ than δ; where δ exceeds the factor, every cell is joined with every other.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from fractions import Fraction
 from functools import cache
 from typing import Any, cast
 
@@ -53,10 +55,15 @@ def _moved(move: Move, part: Domain) -> Moves:
             return Complete()
         return built_within(part, move.delta.amount, metric=move.metric).moves
     (axis,) = part.axes
-    last = axis.last_near(move.delta.amount)
-    if last is not None:
-        return Ahead(last)
-    return Neighbours(axis.near(move.delta.amount), axis.cells)
+    amount = _in_time(move.delta.amount)
+    if axis.winds:
+        return Neighbours(axis.near(amount), axis.cells)
+    return Ahead(axis.reach(amount))
+
+
+def _in_time(seconds: Fraction) -> timedelta:
+    """Seconds as a length of time, rounded up to the next microsecond: in which all times are told apart."""
+    return timedelta(microseconds=-(-seconds * 1_000_000 // 1))
 
 
 def _refuse_units(move: Move, part: Domain) -> None:
@@ -68,7 +75,7 @@ def _refuse_units(move: Move, part: Domain) -> None:
             f"{name!r} has values without distances, and hide moves it by less than {move.delta}. Nothing was built. "
             f"Use sf.change({name!r})."
         )
-    if move.delta.unit == METRES:
+    if move.delta.unit == METRES and units == {OWN}:
         if move.metric == "geodesic":
             raise InvalidInput(
                 f"hide moves {name!r} by less than {move.delta} on the ellipsoid, and its coordinates are plain "

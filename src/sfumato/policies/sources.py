@@ -57,7 +57,7 @@ class Sources:
     def near(self, domain: Domain, limit: float, metric: str) -> NDArray[np.bool_]:
         """Which cells have a closed box nearer than the limit to a source."""
         near = np.zeros(domain.shape, dtype=bool)
-        widths = np.array([axis.step for axis in domain.intervals])
+        widths = np.array([(axis.high - axis.low) / axis.cells for axis in domain.intervals])
         if metric == "great-circle":
             reach = np.full(2, math.degrees(limit / sphere.RADIUS))
         else:
@@ -88,8 +88,7 @@ def boundary(domain: Domain, limit: float, metric: str) -> NDArray[np.bool_]:
         return columns[:, None] | rows[None, :]
     near = np.zeros(domain.shape, dtype=bool)
     for i, axis in enumerate(domain.intervals):
-        depth = np.minimum(np.arange(axis.cells), np.arange(axis.cells)[::-1])
-        near |= np.expand_dims(depth * float(axis.width) < limit, [j for j in range(domain.ndim) if j != i])
+        near |= np.expand_dims(axis.depths < limit, [j for j in range(domain.ndim) if j != i])
     return near
 
 

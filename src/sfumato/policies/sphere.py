@@ -32,6 +32,11 @@ def refuse_unless_degrees(domain: Domain) -> None:
             "metric='great-circle' needs a grid of two axes, longitude and latitude in degrees; this domain has "
             f"{domain.ndim}. Nothing was built. Use such a grid, or another metric."
         )
+    if len(domain.equal) < 2:
+        raise InvalidInput(
+            "metric='great-circle' needs equal cells along both axes, and this grid is cut at given edges. Nothing was "
+            "built. Use sf.Grid(bounds, shape), or another metric."
+        )
     across, along = domain.intervals
     if along.low < -90 or along.high > 90:
         raise InvalidInput(
@@ -108,7 +113,7 @@ def staircase(domain: Domain, limit: float) -> NDArray[np.int64]:
     the two nearest to the north end and the two nearest to the south end hold the nearest points. Each entry is raised
     to the largest after it, so that the stencil is downward closed.
     """
-    across, along = domain.intervals
+    across, along = domain.equal
     width, height = math.radians(float(across.width)), math.radians(float(along.width))
     rows = np.arange(min(int(limit / RADIUS / height) + 2, along.cells - 1) + 1)
     edges, n = np.radians(along.edges), along.cells
@@ -130,9 +135,7 @@ def staircase(domain: Domain, limit: float) -> NDArray[np.int64]:
 def ring(domain: Domain, limit: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which columns and which rows are nearer than the limit to the boundary in *some* row or column."""
     depths = [np.minimum(np.arange(n), np.arange(n)[::-1]) for n in domain.shape]
-    across, along = (
-        depth * math.radians(float(axis.width)) for depth, axis in zip(depths, domain.intervals, strict=True)
-    )
+    across, along = (depth * math.radians(float(axis.width)) for depth, axis in zip(depths, domain.equal, strict=True))
     return RADIUS * _on_parallel(domain, np.minimum(across, np.pi)) < limit, RADIUS * along < limit
 
 

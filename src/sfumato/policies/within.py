@@ -244,32 +244,27 @@ def _offsets(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
         stair = sphere.staircase(domain, limit)
         offsets = half_box([int(stair[0]), len(stair) - 1])
         return offsets[np.abs(offsets[:, 0]) <= stair[np.abs(offsets[:, 1])]]
-    widths = _widths(domain)
     offsets = half_box(_reach(domain, limit))
-    return offsets[_closer(widths * np.maximum(np.abs(offsets) - 1, 0), limit, metric)]
+    # Where cells are not equal an offset is an edge when it is one anywhere: more is hidden than asked for, never less.
+    gaps = np.stack([axis.gap(np.abs(offsets[:, i])) for i, axis in enumerate(domain.intervals)], axis=-1)
+    return offsets[_closer(gaps, limit, metric)]
 
 
 def _staircase(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
     """The longest offset along the first axis for every offset along the second, where there is one."""
     if metric == "great-circle":
         return sphere.staircase(domain, limit)
-    widths, reach = _widths(domain), [*_reach(domain, limit), 0][:2]
+    reach = [*_reach(domain, limit), 0][:2]
+    tables = [axis.gap(np.arange(r + 1)) for axis, r in zip(domain.intervals, reach, strict=False)]
     gaps = np.zeros((reach[0] + 1, domain.ndim))
-    gaps[:, 0] = widths[0] * np.maximum(np.arange(reach[0] + 1) - 1, 0)
+    gaps[:, 0] = tables[0]
     found = []
     for b in range(reach[1] + 1):
-        gaps[:, 1:] = widths[1:] * max(b - 1, 0)
+        gaps[:, 1:] = [table[b] for table in tables[1:]]
         found.append(int(_closer(gaps, limit, metric).sum()) - 1)
     stair = np.array(found)
     return stair[stair >= 0]
 
 
-def _widths(domain: Domain) -> NDArray[np.float64]:
-    return np.array([float(axis.width) for axis in domain.intervals])
-
-
 def _reach(domain: Domain, limit: float) -> list[int]:
-    return [
-        n - 1 if limit / n > w else min(int(limit // w) + 2, n - 1)
-        for w, n in zip(_widths(domain), domain.shape, strict=True)
-    ]
+    return [axis.farthest(limit) for axis in domain.intervals]

@@ -249,11 +249,11 @@ def _error(policy: Policy, cell: int, noise: DiscreteLaplace | None) -> tuple[fl
         return math.nan, math.nan, math.nan
     margin = noise.quantile(CONFIDENCE)
     low, high = max(cell - margin, 0), min(cell + margin + 1, policy.domain.size)
-    step = float(policy.domain.intervals[0].width)
+    step = float(policy.domain.equal[0].width)
     return noise.std * step, _place(policy, Fraction(low)), _place(policy, Fraction(high))
 
 
 def _place(policy: Policy, coordinate: Fraction) -> float:
     """From cells to the units of the bounds."""
-    axis = policy.domain.intervals[0]
+    axis = policy.domain.equal[0]
     return float(Fraction(axis.low) + coordinate * axis.width)

@@ -65,7 +65,7 @@ def refine_until(
 
 def _workload(release: Release, workload: Any) -> Workload:
     if workload is None:
-        return ranges() if release.domain.is_spatial else histogram()
+        return ranges() if release.domain.is_ordered else histogram()
     if not isinstance(workload, Workload):
         raise InvalidInput(f"workload={type(workload).__name__} is not a workload. Use sf.ranges(), sf.histogram(), …")
     workload.check(release.domain)

@@ -72,7 +72,7 @@ class ProductQueries(Workload):
 
     def check(self, domain: Domain) -> None:
         """Ranges and prefixes need an order."""
-        if self.kind is not AxisQueries.CELLS and not domain.is_spatial:
+        if self.kind is not AxisQueries.CELLS and not domain.is_ordered:
             raise InvalidInput(
                 f"{self.describe()} need a domain whose axes are all intervals; labels have no order. "
                 "Use sf.histogram() or sf.queries(matrix)."

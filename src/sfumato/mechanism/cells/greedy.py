@@ -158,7 +158,7 @@ def _quick(policy: Policy) -> bool:
 
 
 def _usual(policy: Policy) -> Workload:
-    return ranges() if policy.domain.is_spatial else histogram()
+    return ranges() if policy.domain.is_ordered else histogram()
 
 
 @lru_cache(maxsize=64)
