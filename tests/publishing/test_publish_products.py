@@ -56,6 +56,13 @@ def test_what_is_exact_has_no_noise_and_stands_first_in_the_words() -> None:
     assert "The exact number of records for every hour, jointly, is public" in said
 
 
+def test_metres_on_a_sphere_hold_inside_the_bounds_and_say_so() -> None:
+    map_ = sf.Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(4, 4))
+    policy = sf.policy(map_ * MODE, hide=sf.move("5 km", metric="great-circle") | sf.change("mode"))
+    assert "Distances are promised inside the bounds" in sf.plan(policy, sf.histogram(), epsilon=1).guarantee.describe()
+    assert "Distances are promised" not in sf.plan(APART, sf.histogram(), epsilon=1).guarantee.describe()
+
+
 def test_identity_pays_for_a_move_alone() -> None:
     plan = sf.plan(APART, sf.histogram(), epsilon=1, mechanism="identity")
     assert plan.mechanism.model.blocks[0].noise == DiscreteLaplace(plan.epsilon / 2)

@@ -206,7 +206,7 @@ def _limits(guarantee: Guarantee) -> str:
             if policy.total_is_public
             else "  Presence is hidden only as far as the steps to 'not there' go (see add/remove above)."
         )
-    if policy.arguments.get("metric") == "great-circle":
+    if policy.relation is not None and any(rule.inside_bounds for rule in policy.relation.rules):
         lines.append(
             "  Distances are promised inside the bounds. Records beyond them are counted at the nearest end of each "
             "axis, where a short move may have become a long one."

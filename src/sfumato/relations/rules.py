@@ -36,6 +36,11 @@ class Rule(ABC):
         """Where a record may also appear or vanish by it; None: nowhere."""
         return None
 
+    @property
+    def inside_bounds(self) -> bool:
+        """Whether its distances hold for places inside the bounds alone."""
+        return False
+
     @abstractmethod
     def words(self) -> str:
         """What changes, as the end of a sentence: 'its place moves by less than 500 m'."""
@@ -75,6 +80,11 @@ class Move(Rule):
     def places(self) -> Any:
         """Its sources."""
         return self.sources
+
+    @property
+    def inside_bounds(self) -> bool:
+        """On a sphere: where places outside are moved to the nearest end of each axis, a short way may become long."""
+        return self.metric == "great-circle"
 
     def words(self) -> str:
         """What changes, with the metric where it is not the usual one."""
