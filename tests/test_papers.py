@@ -17,7 +17,7 @@ import sfumato as sf
 from sfumato.linear import Prefix
 from sfumato.mechanism import build
 from sfumato.noise import DiscreteLaplace
-from sfumato.workload import AxisQueries
+from sfumato.workload import RANGES as ALL_RANGES
 
 CELLS = 4
 LINE = sf.Line(0, 1, cells=CELLS)
@@ -133,7 +133,7 @@ def test_lemma_1_is_the_diameter_for_replace_one_and_the_eccentricity_of_nothing
 
 
 def test_a_line_has_k_times_k_plus_one_over_two_ranges():
-    assert AxisQueries.RANGES.count(CELLS) == len(RANGES) == 10
+    assert ALL_RANGES.count(CELLS) == len(RANGES) == 10
 
 
 def test_add_remove_at_half_the_budget_is_replace_one():

@@ -26,7 +26,7 @@ import sfumato as sf
 from sfumato.mechanism import Mechanism, build
 from sfumato.mechanism.cells.cuts import cut_sensitivity
 from sfumato.mechanism.cells.greedy import greedy_strategy
-from sfumato.workload import AxisQueries
+from sfumato.workload import RANGES
 
 ONE = Fraction(1)
 ALL_RANGES = 256  # up to so many bins the largest error is over all ranges, beyond over 32,768 of them, evenly spread
@@ -104,7 +104,7 @@ def largest(mechanism: Mechanism) -> float:
     if n <= ALL_RANGES:
         low, high = np.triu_indices(n + 1, k=1)
     else:
-        low, high = AxisQueries.RANGES.sample(n)
+        low, high = RANGES.sample(n)
     ends = (end.astype(np.float64)[:, None] for end in (low, high))
     return float(mechanism.model.range_cumulants(*ends)[0].max())
 
@@ -127,7 +127,7 @@ def table_4(lengths: list[int]) -> list[dict]:
                         "scale": " and ".join(sorted({f"{1 / block.noise.rate}" for block in mechanism.model.blocks})),
                         "max": largest(mechanism),
                         "mean": mean,
-                        "total": mean * AxisQueries.RANGES.count(n),
+                        "total": mean * RANGES.count(n),
                         "mean/δ": mean / delta,
                     }
                 )

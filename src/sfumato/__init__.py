@@ -45,7 +45,7 @@ from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, anything, change, move, presence
 from sfumato.release import Answer, Release, load
 from sfumato.vault import Vault
-from sfumato.workload import Workload, histogram, prefixes, queries, ranges
+from sfumato.workload import Workload, ask, histogram, levels, marginals, prefixes, queries, ranges, scales
 
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
@@ -108,6 +108,7 @@ __all__ = [
     "__version__",
     "allocate",
     "anything",
+    "ask",
     "audit",
     "bounded",
     "change",
@@ -115,7 +116,9 @@ __all__ = [
     "epsilon_for",
     "graph",
     "histogram",
+    "levels",
     "load",
+    "marginals",
     "mechanisms",
     "median",
     "move",
@@ -128,6 +131,7 @@ __all__ = [
     "ranges",
     "refine_until",
     "register",
+    "scales",
     "threshold",
     "unbounded",
     "within",

@@ -111,9 +111,9 @@ def test_sensitivities_of_weighted_strategies_equal_brute_force(
 
 def test_haar_of_a_long_line_has_the_published_error() -> None:
     """Privelet on 4096 cells under add/remove: 686 (twice the squared scale 13 times the mean squared coefficients)."""
-    from sfumato.workload import AxisQueries
+    from sfumato.workload import RANGES
 
-    assert 2 * 13**2 * AxisQueries.RANGES.mean_variance(PseudoInverse(Haar(4096))) == pytest.approx(685.5, abs=1)
+    assert 2 * 13**2 * RANGES.mean_variance(PseudoInverse(Haar(4096))) == pytest.approx(685.5, abs=1)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def cost(mechanism, c):
 
 def all_queries(workload, domain):
     """Every query of a workload over all axes, one row each."""
-    kind = workload.kind.value
+    kind = workload.kind.name
     rows = []
     spans = [
         [

@@ -14,7 +14,7 @@ from sfumato.linear import Hats, PseudoInverse
 from sfumato.mechanism import build, mechanism_from_spec, variants
 from sfumato.mechanism.cells.hat_tuning import best_hats
 from sfumato.noise import SeededSource
-from sfumato.workload import AxisQueries, MatrixQueries, queries
+from sfumato.workload import RANGES, AxisQueries, MatrixQueries, queries
 
 SMALL = Fraction(1, 1000)  # discrete noise is as good as continuous here: errors times ε² are those of the papers
 ONE = Fraction(1)
@@ -115,7 +115,7 @@ def test_the_mean_over_all_ranges_is_that_of_sampled_ones(n):
     ends = ends[ends[:, 0] < ends[:, 1]]
     sampled = hats.inverse_range_moments(ends[:, 0], ends[:, 1])[0]
     assert sampled.std() / np.sqrt(len(ends)) < 0.004 * sampled.mean()
-    assert AxisQueries.RANGES.mean_variance(PseudoInverse(hats)) == pytest.approx(sampled.mean(), rel=0.02)
+    assert RANGES.mean_variance(PseudoInverse(hats)) == pytest.approx(sampled.mean(), rel=0.02)
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_measured_errors_on_a_grid_are_the_expected_ones(policy):
     counts = np.zeros(256, dtype=np.int64)
     errors = np.array([mechanism.estimate(mechanism.measure(counts, [eta]), total) for eta in drawn])
     cell = np.arange(16)
-    gram = AxisQueries.RANGES.together(16, cell[:, None], cell[None, :])
+    gram = RANGES.together(16, cell[:, None], cell[None, :])
     found = np.einsum(
         "rij,ik,jl,rkl->r", errors.reshape(runs, 16, 16), gram, gram, errors.reshape(runs, 16, 16), optimize=True
     )
@@ -150,7 +150,7 @@ def test_measured_errors_on_a_grid_are_the_expected_ones(policy):
 def test_no_nearby_widths_or_weights_are_much_better(n, known):
     """Widths a third narrower or wider, one level tilted against the rest, a level more or less: at most 3 % better."""
     widths, weights = best_hats(n, known)
-    tuned = mean(n, widths, weights, AxisQueries.RANGES, known)
+    tuned = mean(n, widths, weights, RANGES, known)
     others = []
     for scale in (0.67, 0.8, 0.9, 1.1, 1.25, 1.5):
         scaled = [tuple(round(b * (scale if i == j else 1)) for i, b in enumerate(widths)) for j in range(len(widths))]
@@ -162,7 +162,7 @@ def test_no_nearby_widths_or_weights_are_much_better(n, known):
         q = (n * (0.7 if known else 1.5)) ** (1 / (levels + 1))
         other = tuple(round(q**i) for i in range(levels, 0, -1))
         others += [(other, (256,) * (levels + 1))] if 5 * other[0] <= 2 * n else []
-    assert tuned <= 1.03 * min(mean(n, *other, AxisQueries.RANGES, known) for other in others)
+    assert tuned <= 1.03 * min(mean(n, *other, RANGES, known) for other in others)
 
 
 def test_widths_follow_from_the_length_alone():

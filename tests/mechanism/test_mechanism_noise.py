@@ -18,7 +18,7 @@ from mechanism_oracle import box
 import sfumato as sf
 from sfumato.mechanism import build
 from sfumato.noise import SeededSource
-from sfumato.workload import AxisQueries, ranges
+from sfumato.workload import RANGES, ranges
 
 SIGMAS = 5
 TOLERANCE = 0.03
@@ -42,7 +42,7 @@ def mean_squares(errors, shape):
     grams = []
     for n in shape:
         u, v = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
-        grams.append(AxisQueries.RANGES.together(n, u, v))
+        grams.append(RANGES.together(n, u, v))
     pushed = errors.reshape(-1, *shape)
     for axis, gram in enumerate(grams):
         pushed = np.moveaxis(np.tensordot(pushed, gram, axes=(1 + axis, 0)), -1, 1 + axis)

@@ -203,7 +203,7 @@ POLICY = sf.threshold(LINE, 1)
         (lambda: planned(POLICY, mechanism="identity", width=3), "mechanism='identity' takes no option width."),
         (
             lambda: sf.plan(sf.bounded(TRAMS), sf.ranges(), 1),
-            "all ranges need a domain whose axes are all intervals; labels have no order. "
+            "all ranges need an order, and the labels of axis 'category' have none. Nothing was computed. "
             "Use sf.histogram() or sf.queries(matrix).",
         ),
         (

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
 from sfumato.linear.operator import Array, Operator
-from sfumato.linear.queries import Queries
+from sfumato.linear.queries import AllOfAKind
 
 
 class Bins(Operator):
@@ -58,7 +58,7 @@ class Coarse(Operator):
         terms = self.inner.range_terms(np.interp(low, self.cuts, places), np.interp(high, self.cuts, places))
         return None if terms is None else (self.weight * terms[0], terms[1])
 
-    def mean_variance(self, queries: Queries) -> float:
+    def mean_variance(self, queries: AllOfAKind) -> float:
         """Closed where the inner operator knows the shapes of its columns over bins."""
         shapes = self.column_shapes()
         return queries.measured(self) if shapes is None else queries.of_shapes(self.rows, *shapes)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.linear.estimator import largest_in_ranges
 from sfumato.linear.operator import LARGEST_EXPLICIT, Array, Operator
-from sfumato.linear.queries import Queries
+from sfumato.linear.queries import AllOfAKind
 
 
 class Stack(Operator):
@@ -116,12 +116,12 @@ class PseudoInverse(Operator):
         known = self.strategy.inverse_range_moments(low, high)
         return super().range_moments(low, high) if known is None else known
 
-    def mean_variance(self, queries: Queries) -> float:
+    def mean_variance(self, queries: AllOfAKind) -> float:
         """Closed where the strategy has a form for it."""
         known = self.strategy.inverse_mean_variance(queries)
         return queries.measured(self) if known is None else known
 
-    def mean_variance_at(self, queries: Queries, n: int, cells: NDArray[np.int64]) -> float | None:
+    def mean_variance_at(self, queries: AllOfAKind, n: int, cells: NDArray[np.int64]) -> float | None:
         """Likewise."""
         return self.strategy.inverse_mean_variance_at(queries, n, cells)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property, reduce
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear.operator import Array, Operator
-from sfumato.linear.queries import Queries
+from sfumato.linear.queries import Queries, averaged
 
 # Above this many kinds of coefficient (nine for each axis, multiplied) a range is described by its moments alone.
 MOST_TERMS = 1024
@@ -75,15 +76,19 @@ class CubeIncidence(Operator):
     largest_coefficient = 1.0
     keeps_integers = True
 
-    def mean_square(self, queries: Queries, shape: tuple[int, ...]) -> float:
+    def mean_square(self, kinds: Sequence[Queries], shape: tuple[int, ...]) -> float:
         """The mean of `Σ_c (q(c) - q(ρ(c)))²` over queries that are products of one query for each axis."""
         del shape
-        together, sums = queries.together, []
-        for axis, n in enumerate(self.shape):
-            cell, own = np.arange(n), self._own(axis)
-            sums.append([together(n, u, v).sum() for u, v in ((cell, cell), (cell, own), (own, own))])
-        both, mixed, corner = (math.prod(column) for column in zip(*sums, strict=True))
-        return max(float(both - 2 * mixed + corner), 0.0)
+
+        def mean(kinds: Sequence[Queries]) -> float:
+            sums = []
+            for axis, (kind, n) in enumerate(zip(kinds, self.shape, strict=True)):
+                cell, own = np.arange(n), self._own(axis)
+                sums.append([kind.together(n, u, v).sum() for u, v in ((cell, cell), (cell, own), (own, own))])
+            both, mixed, corner = (math.prod(column) for column in zip(*sums, strict=True))
+            return max(float(both - 2 * mixed + corner), 0.0)
+
+        return averaged(kinds, mean)
 
     def range_moments(self, low: Floats, high: Floats) -> tuple[Array, Array]:
         """On a line, those of `box_moments`; a grid has no ranges of one axis."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sfumato._types import Floats
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
-from sfumato.linear.queries import Queries
+from sfumato.linear.queries import AllOfAKind
 
 
 class Identity(Operator):
@@ -72,13 +72,13 @@ class Identity(Operator):
     keeps_integers = inverse_keeps_integers = True
     is_identity = inverse_is_identity = True
 
-    def mean_variance(self, queries: Queries) -> float:
+    def mean_variance(self, queries: AllOfAKind) -> float:
         """As many noises as a query has cells."""
         return float(queries.inclusion(self.rows).sum())
 
     inverse_mean_variance = mean_variance
 
-    def mean_variance_at(self, queries: Queries, n: int, cells: NDArray[np.int64]) -> float:
+    def mean_variance_at(self, queries: AllOfAKind, n: int, cells: NDArray[np.int64]) -> float:
         """Those of its cells that are there."""
         return float(queries.inclusion(n)[cells].sum())
 
@@ -132,7 +132,7 @@ class Prefix(Operator):
         shift = 1.0 if self.reverse else 0.0
         return Difference(self.cols + 1).range_terms(low + shift, high + shift)
 
-    def inverse_mean_variance(self, queries: Queries) -> float:
+    def inverse_mean_variance(self, queries: AllOfAKind) -> float:
         """The edges that a query cuts, and the one that leads out."""
         n = self.cols
         outermost = np.array([0 if self.reverse else n - 1])
@@ -208,11 +208,11 @@ class Difference(Operator):
     largest_coefficient = 1.0
     keeps_integers = True
 
-    def mean_variance(self, queries: Queries) -> float:
+    def mean_variance(self, queries: AllOfAKind) -> float:
         """How many edges have exactly one end in a query."""
         return self.mean_variance_at(queries, self.rows, np.arange(self.rows))
 
-    def mean_variance_at(self, queries: Queries, n: int, cells: NDArray[np.int64]) -> float:
+    def mean_variance_at(self, queries: AllOfAKind, n: int, cells: NDArray[np.int64]) -> float:
         """Likewise, between the cells that are there."""
         return queries.cut(n, cells[: self.cols], cells[self.rows - self.cols :])
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
 from sfumato.linear.operator import Array, Operator
-from sfumato.linear.queries import Queries
+from sfumato.linear.queries import AllOfAKind
 
 
 class Embedded(Operator):
@@ -53,7 +53,7 @@ class Embedded(Operator):
         """Likewise."""
         return self.inner.range_moments(self._place(low), self._place(high))
 
-    def mean_variance(self, queries: Queries) -> float:
+    def mean_variance(self, queries: AllOfAKind) -> float:
         """Closed where the inner operator has a form for some cells of a line."""
         known = self.inner.mean_variance_at(queries, self.rows, self.cells)
         return queries.measured(self) if known is None else known

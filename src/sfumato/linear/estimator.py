@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from functools import reduce
+from collections.abc import Sequence
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato._types import Floats
 from sfumato.errors import TooLarge
+from sfumato.linear.queries import joint_gram
 
 if TYPE_CHECKING:
-    from sfumato.linear.queries import Queries
+    from sfumato.linear.queries import AllOfAKind, Queries
 
 Array = NDArray[Any]
 
@@ -103,11 +105,11 @@ class Estimator(ABC):
             return (counts * coefficients**2).sum(axis=-1), (counts * coefficients**4).sum(axis=-1)
         return self._written_moments((self.rows,), low[:, None], high[:, None])
 
-    def mean_variance(self, queries: Queries) -> float:
+    def mean_variance(self, queries: AllOfAKind) -> float:
         """The average over all queries q of a kind along the axis of ‖Mᵀq‖², for noise of variance one."""
         return queries.measured(self)
 
-    def mean_variance_at(self, queries: Queries, n: int, cells: NDArray[np.int64]) -> float | None:
+    def mean_variance_at(self, queries: AllOfAKind, n: int, cells: NDArray[np.int64]) -> float | None:
         """The same where the rows are some cells of an axis of n, in closed form; None where there is none."""
         del queries, n, cells
         return None
@@ -142,17 +144,23 @@ class Estimator(ABC):
         moments = [factor.range_moments(low[:, i], high[:, i]) for i, factor in enumerate(self.factors)]
         return reduce(np.multiply, [m[0] for m in moments]), reduce(np.multiply, [m[1] for m in moments])
 
-    def mean_square(self, queries: Queries, shape: tuple[int, ...]) -> float:
-        """The average of ‖Mᵀq‖² over the queries that are products of one query of a kind along every axis."""
+    def mean_square(self, kinds: Sequence[Queries], shape: tuple[int, ...]) -> float:
+        """The average of ‖Mᵀq‖² over the products q of one query along every axis, of the kinds that are given."""
         if len(self.factors) == len(shape):
-            return math.prod(float(factor.mean_variance(queries)) for factor in self.factors)
+            return float(np.mean(math.prod(self._felt(axis, kind) for axis, kind in enumerate(kinds))))
         _refuse_large(self)
-        gram: Array = np.ones((1, 1))
-        for n in shape:
-            cell = np.arange(n)
-            gram = np.kron(gram, queries.together(n, cell[:, None], cell[None, :]))
         felt = self.transpose(np.eye(self.rows))
-        return float(np.einsum("ij,ij->", felt, gram @ felt))
+        return float(np.einsum("ij,ij->", felt, joint_gram(kinds, shape) @ felt))
+
+    def _felt(self, axis: int, kind: Queries) -> float | Floats:
+        """The variances of the queries along one axis: computed once, since the parts of a union share kinds."""
+        if (axis, kind) not in self._felt_before:
+            self._felt_before[axis, kind] = kind.variances(self.factors[axis])
+        return self._felt_before[axis, kind]
+
+    @cached_property
+    def _felt_before(self) -> dict[tuple[int, Queries], float | Floats]:
+        return {}
 
     def cell_kinds(self, shape: tuple[int, ...], total_shares: tuple[Floats, ...] | None) -> NDArray[np.int64]:
         """A number for every cell, in the domain's shape: cells with the same one feel the noise alike.

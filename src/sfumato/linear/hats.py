@@ -17,7 +17,7 @@ from sfumato.linear.hat_variances import HatVariances, Level
 from sfumato.linear.hierarchy import LARGEST_WEIGHT
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
-from sfumato.linear.queries import Queries
+from sfumato.linear.queries import AllOfAKind
 
 # Knots lie on this fraction of a cell, so that everything about them is whole.
 STEPS = 64
@@ -165,7 +165,7 @@ class Hats(Operator):
 
     inverse_fourth_is_exact = False
 
-    def inverse_mean_variance(self, queries: Queries) -> float:
+    def inverse_mean_variance(self, queries: AllOfAKind) -> float:
         """Exact at any length."""
         return queries.by_prefixes(self)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, reduce
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato._types import Floats
 from sfumato.linear.operator import Array, Operator, _apply
-from sfumato.linear.queries import Queries
+from sfumato.linear.queries import Queries, averaged
 
 
 class Incidence(Operator):
@@ -95,18 +96,21 @@ class Incidence(Operator):
         """Edge by edge."""
         return self._written_moments(shape, low, high)
 
-    def mean_square(self, queries: Queries, shape: tuple[int, ...]) -> float:
+    def mean_square(self, kinds: Sequence[Queries], shape: tuple[int, ...]) -> float:
         """The mean number of edges with exactly one end in a query, from the Gram matrix in closed form."""
         tail, head = self.tail, self.head
         inner = head >= 0
 
-        def together(u: NDArray[np.int64], v: NDArray[np.int64]) -> Any:
-            index = zip(np.unravel_index(u, shape), np.unravel_index(v, shape), shape, strict=True)
-            return reduce(np.multiply, [queries.together(n, a, b) for a, b, n in index])
+        def mean(kinds: Sequence[Queries]) -> float:
+            def together(u: NDArray[np.int64], v: NDArray[np.int64]) -> Any:
+                index = zip(kinds, np.unravel_index(u, shape), np.unravel_index(v, shape), shape, strict=True)
+                return reduce(np.multiply, [kind.together(n, a, b) for kind, a, b, n in index])
 
-        mean = together(tail, tail).sum()
-        mean += (together(head[inner], head[inner]) - 2 * together(tail[inner], head[inner])).sum()
-        return float(mean)
+            grounded = together(tail[~inner], tail[~inner]).sum()
+            u, v = tail[inner], head[inner]
+            return float(grounded + (together(u, u) + together(v, v) - 2 * together(u, v)).sum())
+
+        return averaged(kinds, mean)
 
     def cell_kinds(self, shape: tuple[int, ...], total_shares: tuple[Floats, ...] | None) -> NDArray[np.int64]:
         """All noises are alike, so that the number of edges of a cell says everything."""

@@ -16,7 +16,7 @@ from sfumato.linear.estimator import range_weights as range_weights
 from sfumato.linear.pairs import PairTypes
 
 if TYPE_CHECKING:
-    from sfumato.linear.queries import Queries
+    from sfumato.linear.queries import AllOfAKind
 
 # Pairs of columns that are compared at a time.
 PAIRS = 1 << 16
@@ -144,12 +144,12 @@ class Operator(Estimator):
         """Whether Σ c⁴ is there exact, and no guess."""
         return True
 
-    def inverse_mean_variance(self, queries: Queries) -> float | None:
+    def inverse_mean_variance(self, queries: AllOfAKind) -> float | None:
         """The average of ‖(A⁺)ᵀq‖² over all queries of a kind; None where there is no closed form."""
         del queries
         return None
 
-    def inverse_mean_variance_at(self, queries: Queries, n: int, cells: NDArray[np.int64]) -> float | None:
+    def inverse_mean_variance_at(self, queries: AllOfAKind, n: int, cells: NDArray[np.int64]) -> float | None:
         """The same where the columns are some cells of an axis of n."""
         del queries, n, cells
         return None

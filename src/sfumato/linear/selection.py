@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato._types import Floats
 from sfumato.linear.boxes import SummedArea, pieces
 from sfumato.linear.operator import Array, Operator
-from sfumato.linear.queries import Queries
+from sfumato.linear.queries import Queries, averaged
 
 
 class Selection(Operator):
@@ -48,10 +50,18 @@ class Selection(Operator):
         weights, counts = self.box_terms(shape, low, high)
         return (counts * weights**2).sum(axis=-1), (counts * weights**4).sum(axis=-1)
 
-    def mean_square(self, queries: Queries, shape: tuple[int, ...]) -> float:
-        """The mean number of chosen cells in a query."""
-        cover = reduce(np.multiply.outer, [queries.inclusion(n) for n in shape])
-        return float(cover.ravel()[self.mask.ravel()].sum())
+    def mean_square(self, kinds: Sequence[Queries], shape: tuple[int, ...]) -> float:
+        """The mean number of chosen cells in a query, those that it cuts by the square of their share."""
+
+        def mean(kinds: Sequence[Queries]) -> float:
+            cells = [np.arange(n) for n in shape]
+            along = [kind.together(n, at, at) for kind, n, at in zip(kinds, shape, cells, strict=True)]
+            if self.cols == self.rows:  # all of them
+                return math.prod(float(share.sum()) for share in along)
+            cover = reduce(np.multiply.outer, along)
+            return float(cover.ravel()[self.mask.ravel()].sum())
+
+        return averaged(kinds, mean)
 
     def cell_kinds(self, shape: tuple[int, ...], total_shares: tuple[Floats, ...] | None) -> NDArray[np.int64]:
         """Chosen or not."""

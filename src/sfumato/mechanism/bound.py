@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Policy, Stencil
-from sfumato.workload import AxisQueries, GivenRanges, ProductQueries, Workload
+from sfumato.workload import CELLS, PREFIXES, RANGES, AxisQueries, Workload
 
 # Eigenvalues of a dense matrix this large take a fraction of a second.
 LARGEST_DENSE = 1024
@@ -36,14 +36,20 @@ def singular_value_bound(policy: Policy, workload: Workload, epsilon: Fraction) 
     computed.
     """
     shape, unit = policy.domain.shape, DiscreteLaplace(epsilon).variance
-    if isinstance(workload, ProductQueries):
+    parts = workload.parts(policy.domain)
+    if parts is not None and len(parts) == 1:
+        kinds = parts[0].kinds
         if not policy.moves.exist and policy.absent is not None and policy.absent.all():
-            nuclear = math.prod(_line(n, workload.kind) for n in shape)
-            return unit * nuclear**2 / policy.domain.size
+            norms = [kind.nuclear_norm(n) for kind, n in zip(kinds, shape, strict=True)]
+            if None not in norms:
+                nuclear = math.prod(norm for norm in norms if norm is not None)
+                return unit * nuclear**2 / policy.domain.size
         moves = policy.moves
         if isinstance(moves, Stencil) and moves.longest == 1 and len(shape) == 1 and policy.absent is None:
-            return unit * _path(shape[0], workload.kind)
-    if policy.domain.size > LARGEST_DENSE or isinstance(workload, GivenRanges):
+            found = _path(shape[0], kinds[0])
+            if found is not None:
+                return unit * found
+    if policy.domain.size > LARGEST_DENSE:
         return None
     laplacian, edges = _laplacian(policy)
     if edges == 0:
@@ -55,30 +61,18 @@ def singular_value_bound(policy: Policy, workload: Workload, epsilon: Fraction) 
     return float(unit * np.sqrt(spectrum).sum() ** 2 / edges)
 
 
-def _line(n: int, kind: AxisQueries) -> float:
-    """Σ σ of all queries along one axis, divided by the root of their number, in closed form.
-
-    The Gram matrix of all ranges is n + 1 times the inverse of the second difference with both ends held, that of all
-    prefixes the inverse of the one with one end held; their eigenvalues are known.
-    """
-    k = np.arange(1, n + 1)
-    if kind is AxisQueries.RANGES:
-        return float(math.sqrt((n + 1) / kind.count(n)) * (0.5 / np.sin(math.pi * k / (2 * (n + 1)))).sum())
-    if kind is AxisQueries.PREFIXES:
-        return float((0.5 / np.sin(math.pi * (2 * k - 1) / (2 * (2 * n + 1)))).sum() / math.sqrt(n))
-    return math.sqrt(n)
-
-
-def _path(n: int, kind: AxisQueries) -> float:
-    """(Σ σ)²/(edges · queries) of a line's queries seen from its n - 1 edges, in closed form."""
+def _path(n: int, kind: AxisQueries) -> float | None:
+    """(Σ σ)²/(edges · queries) of a line's queries seen from its n - 1 edges, where that has a closed form."""
     if n == 1:
         return 0.0
-    if kind is AxisQueries.PREFIXES:  # a prefix has one end: the identity over the edges, and the total
+    if kind == PREFIXES:  # a prefix has one end: the identity over the edges, and the total
         return (n - 1) / n
-    if kind is AxisQueries.RANGES:  # every edge ends n ranges, every two edges end one together: (n + 1)·I - 1·1ᵀ
+    if kind == RANGES:  # every edge ends n ranges, every two edges end one together: (n + 1)·I - 1·1ᵀ
         return float(((n - 2) * math.sqrt(n + 1) + math.sqrt(2)) ** 2 / ((n - 1) * kind.count(n)))
-    angles = math.pi * np.arange(1, n) / n  # cells: DᵀD of a path, whose eigenvalues are 2 - 2·cos
-    return float(np.sqrt(2 - 2 * np.cos(angles)).sum() ** 2 / ((n - 1) * n))
+    if kind == CELLS:  # DᵀD of a path, whose eigenvalues are 2 - 2·cos
+        angles = math.pi * np.arange(1, n) / n
+        return float(np.sqrt(2 - 2 * np.cos(angles)).sum() ** 2 / ((n - 1) * n))
+    return None
 
 
 def _laplacian(policy: Policy) -> tuple[NDArray[np.float64], int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, reduce
 from typing import Any
 
@@ -23,7 +24,7 @@ from sfumato.domain import Domain
 from sfumato.linear import Operator
 from sfumato.linear.estimator import Estimator, range_weights
 from sfumato.noise import DiscreteLaplace
-from sfumato.workload import AxisQueries, Workload
+from sfumato.workload import AxisQueries, Part, Workload
 
 # Where less than this share of a variance is left by a known total, its digits are looked at again.
 CANCELLED = 1e-7
@@ -74,20 +75,42 @@ class NoiseModel:
         """
         return workload.error_terms(self, domain)
 
-    def product_terms(self, kind: AxisQueries) -> list[float]:
-        """For every block, the mean of the squared coefficients over all products of queries of one kind."""
+    def product_terms(self, kinds: Sequence[AxisQueries]) -> list[float]:
+        """For every block, the mean of the squared coefficients over all products of queries of one kind along every
+        axis.
+        """
+        boxes = Part(Fraction(1), tuple(kinds)).boxes(self.shape)
+        if boxes is not None:
+            return self.range_terms(*boxes)
         if not self.centred:
-            return [block.estimator.mean_square(kind, self.shape) for block in self.blocks]
+            return [block.estimator.mean_square(kinds, self.shape) for block in self.blocks]
         means = []
-        for block, total_shares in zip(self.blocks, self.total_shares, strict=True):
-            along = [np.array(factor.mean_variance(kind)) for factor in block.estimator.factors]
-            saved = [
-                mean if i in self.apart else kind.mean_square(g) / g.sum()
-                for i, (mean, g) in enumerate(zip(along, total_shares, strict=True))
-            ]
-            left = [mean - less for mean, less in zip(along, saved, strict=True)]
-            means.append(float(product_less(along, saved, left)))
+        for t in range(len(self.blocks)):
+            along = zip(*(self._known_total(t, i, kind) for i, kind in enumerate(kinds)), strict=True)
+            means.append(float(np.mean(product_less(*along))))
         return means
+
+    def _known_total(self, block: int, axis: int, kind: AxisQueries) -> tuple[Floats, ...]:
+        """As `_less_total`, in the mean over the queries of a kind; for queries in step for each of them."""
+        if (block, axis, kind) not in self._means:
+            factor, g = self.blocks[block].estimator.factors[axis], self.total_shares[block][axis]
+            ends = kind.listed(factor.rows)
+            if ends is not None:
+                second = factor.range_moments(*ends)[0]
+                apart = (second, second, np.zeros_like(second))
+                found = apart if axis in self.apart else _less_total(factor, g, second, *ends)
+                found = found if kind.steps is not None else tuple(np.array(part.mean()) for part in found)
+            else:
+                mean = np.array(kind.mean_variance(factor))
+                saved = mean if axis in self.apart else kind.mean_square(g) / g.sum()
+                found = (mean, saved, mean - saved)
+            self._means[block, axis, kind] = found
+        return self._means[block, axis, kind]
+
+    @cached_property
+    def _means(self) -> dict[tuple[int, int, AxisQueries], tuple[Floats, ...]]:
+        """What was computed before: the parts of a union share kinds."""
+        return {}
 
     def range_terms(self, low: Floats, high: Floats) -> list[float]:
         """The same over boxes in cell coordinates."""
@@ -146,7 +169,13 @@ class NoiseModel:
 
     def expected_error(self, workload: Workload, domain: Domain) -> float:
         """The mean squared error of an answer, averaged over the workload."""
-        terms = self.error_terms(workload, domain)
+        return self._error(self.error_terms(workload, domain))
+
+    def error_of(self, kinds: Sequence[AxisQueries]) -> float:
+        """The same, averaged over all products of queries of one kind along every axis."""
+        return self._error(self.product_terms(kinds))
+
+    def _error(self, terms: Sequence[float]) -> float:
         return sum(term * block.noise.variance for term, block in zip(terms, self.blocks, strict=True))
 
     def coefficients(self, q: Floats) -> Iterator[Floats]:

@@ -92,7 +92,7 @@ def plan(
     if not weighed:
         reasons = dict.fromkeys(f"{other.name}: {other.reason}" for other in others)
         raise InvalidInput(f"no mechanism fits this policy and workload: {'; '.join(reasons)}.")
-    best_error, best = min(weighed, key=lambda pair: pair[0])
+    best_error, best = min(weighed, key=_rank)
     ranked = _best_of_each_name(weighed) + _unusable(others, weighed)
     return Plan(
         policy=policy,
@@ -252,12 +252,16 @@ def _memory() -> int:
 def _best_of_each_name(weighed: list[tuple[float, Mechanism]]) -> list[Alternative]:
     best: dict[str, tuple[float, Mechanism]] = {}
     for error, built in weighed:
-        if built.name not in best or error < best[built.name][0]:
+        if built.name not in best or _rank((error, built)) < _rank(best[built.name]):
             best[built.name] = (error, built)
     return [
-        Alternative(built.name, built.settings, *_known(error))
-        for error, built in sorted(best.values(), key=lambda pair: pair[0])
+        Alternative(built.name, built.settings, *_known(error)) for error, built in sorted(best.values(), key=_rank)
     ]
+
+
+def _rank(weighed: tuple[float, Mechanism]) -> float:
+    """The error to twelve digits: those that rounding may have left behind decide nothing, and the first one stays."""
+    return float(f"{weighed[0]:.11e}")
 
 
 def _known(error: float) -> tuple[float | None, str]:

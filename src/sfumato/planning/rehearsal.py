@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
-from sfumato.mechanism import LinearMechanism, Mechanism, SummedArea
+from sfumato.mechanism import LinearMechanism, Mechanism
 from sfumato.noise import SeededSource
-from sfumato.workload import GivenRanges, MatrixQueries, ProductQueries, Workload
+from sfumato.workload import Workload
 
 REHEARSALS = 5
 REFERENCE_RECORDS = 100_000
@@ -49,12 +49,12 @@ def rehearsed_error(mechanism: Mechanism, like: NDArray[np.int64], workload: Wor
     total = int(like.sum()) if mechanism.policy.total_is_public else None
     if isinstance(mechanism, LinearMechanism):
         smooth = mechanism.estimate(mechanism.values(like.ravel()), total)
-        bias = mean_square((smooth - like.ravel()).reshape(domain.shape), workload, domain)
+        bias = workload.mean_square((smooth - like.ravel()).reshape(domain.shape), domain)
         return bias + mechanism.model.expected_error(workload, domain)
     errors = []
     for seed in range(REHEARSALS):
         estimates = mechanism.run(like.ravel(), total, SeededSource(seed))
-        errors.append(mean_square((estimates - like.ravel()).reshape(domain.shape), workload, domain))
+        errors.append(workload.mean_square((estimates - like.ravel()).reshape(domain.shape), domain))
     return float(np.mean(errors))
 
 
@@ -72,22 +72,3 @@ def reference_counts(domain: Domain) -> NDArray[np.int64]:
     points = centres[which] + spread[which, None] * rng.standard_normal((REFERENCE_RECORDS, domain.ndim))
     cells = [np.clip(points[:, i] * n, 0, n - 1).astype(np.int64) for i, n in enumerate(domain.shape)]
     return np.bincount(np.ravel_multi_index(cells, domain.shape), minlength=domain.size).reshape(domain.shape)
-
-
-def mean_square(error: NDArray[np.float64], workload: Workload, domain: Domain) -> float:
-    """The mean over the workload of the squared error of a query, for known errors of the cells."""
-    if isinstance(workload, MatrixQueries):
-        return float(((workload.matrix @ error.ravel()) ** 2).mean())
-    if isinstance(workload, ProductQueries) and domain.ndim == 1:
-        return float(workload.kind.mean_square(error))
-    if isinstance(workload, ProductQueries):
-        axes = [workload.kind.sample(n) for n in domain.shape]
-        rng = np.random.default_rng(0)  # the axes' samples are each in order: shuffled, they become boxes
-        order = [rng.permutation(len(low)) for low, _ in axes]
-        low = np.stack([a[0][o] for a, o in zip(axes, order, strict=True)], axis=-1)
-        high = np.stack([a[1][o] for a, o in zip(axes, order, strict=True)], axis=-1)
-    elif isinstance(workload, GivenRanges):
-        low, high = domain.fractional(workload.ranges)
-    else:
-        raise InvalidInput(f"workload of type {type(workload).__name__} is not known.")
-    return float((SummedArea(error).fractional_sums(low, high) ** 2).mean())

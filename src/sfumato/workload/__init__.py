@@ -1,28 +1,50 @@
 """What will be asked of a release. A plan weighs its candidates by the error they make on a workload.
 
-A workload is public: it is declared, never read off the data. It knows no mechanism and no policy.
+A workload is public: it is declared, never read off the data. It knows no mechanism and no policy. Wherever it can it
+says itself as a union of `Part`s: one kind of query along every axis, and a weight.
 """
 
-from sfumato.workload.axis import AxisQueries
-from sfumato.workload.workload import (
+from sfumato.workload.ask import Ask, ask
+from sfumato.workload.axis import CELLS, PREFIXES, RANGES, AxisQueries
+from sfumato.workload.listed import TOTAL, Blocks, Given
+from sfumato.workload.part import Part
+from sfumato.workload.scales import Levels, Scales, levels, scales
+from sfumato.workload.simple import (
     GivenRanges,
     MatrixQueries,
     ProductQueries,
-    Workload,
     histogram,
     prefixes,
     queries,
     ranges,
 )
+from sfumato.workload.tables import Marginals, marginals
+from sfumato.workload.workload import Union, Workload
 
 __all__ = [
+    "CELLS",
+    "PREFIXES",
+    "RANGES",
+    "TOTAL",
+    "Ask",
     "AxisQueries",
+    "Blocks",
+    "Given",
     "GivenRanges",
+    "Levels",
+    "Marginals",
     "MatrixQueries",
+    "Part",
     "ProductQueries",
+    "Scales",
+    "Union",
     "Workload",
+    "ask",
     "histogram",
+    "levels",
+    "marginals",
     "prefixes",
     "queries",
     "ranges",
+    "scales",
 ]

@@ -1,30 +1,31 @@
-"""Workloads: all cells, ranges, prefixes, given ranges, or any matrix of queries."""
+"""What every workload offers, and how workloads add up."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from fractions import Fraction
+from functools import reduce
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import scipy
-from numpy.typing import ArrayLike, NDArray
 
 from sfumato._types import Floats
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
-from sfumato.linear.estimator import box_weights
+from sfumato.exact import Number, positive_fraction, text
 from sfumato.workload.axis import AxisQueries
+from sfumato.workload.part import Part
 
 
 class Coefficients(Protocol):
     """Noise in parts, each with its scale, that knows how strongly queries feel it. A workload asks in its own way."""
 
-    def product_terms(self, kind: AxisQueries) -> list[float]:
-        """For every part, the mean of the squared coefficients over all products of queries of one kind."""
-
-    def range_terms(self, low: Floats, high: Floats) -> list[float]:
-        """The same over boxes in cell coordinates."""
+    def product_terms(self, kinds: Sequence[AxisQueries]) -> list[float]:
+        """For every part of the noise, the mean of the squared coefficients over all products of queries of one kind
+        along every axis.
+        """
 
     def query_terms(self, matrix: Any) -> list[float]:
         """The same over the rows of a sparse matrix."""
@@ -33,25 +34,54 @@ class Coefficients(Protocol):
 class Workload(ABC):
     """A set of linear queries on the counts, each as important as the next. It is public and knows no data.
 
+    Workloads are added up with ``+``, and multiplied with a positive number of times that each query counts.
+
     >>> sf.ranges().count(sf.Line(0, 4, cells=4)), sf.histogram().count(sf.Line(0, 4, cells=4))
     (10, 4)
+    >>> (sf.ranges() + 2 * sf.histogram()).count(sf.Line(0, 4, cells=4))
+    14
     """
+
+    __array_ufunc__: ClassVar[None] = None  # a number of NumPy's leaves multiplication to us
 
     @abstractmethod
     def check(self, domain: Domain) -> None:
         """Refuse a domain on which these queries make no sense."""
 
-    @abstractmethod
+    def parts(self, domain: Domain) -> tuple[Part, ...] | None:
+        """The queries as a union of products, one kind along every axis; None where they are not of this form."""
+        del domain
+        return None
+
+    def shares(self, domain: Domain) -> list[tuple[float, Part]] | None:
+        """The parts, each with its share in the mean over all queries; None where there are none."""
+        parts = self.parts(domain)
+        if parts is None:
+            return None
+        counted = [part.weight * part.count(domain.shape) for part in parts]
+        total = sum(counted, Fraction(0))
+        return [(float(weight / total), part) for weight, part in zip(counted, parts, strict=True)]
+
     def count(self, domain: Domain) -> int:
         """The number of queries."""
+        return sum(part.count(domain.shape) for part in self._required(domain))
 
-    @abstractmethod
+    def weight(self, domain: Domain) -> Fraction:
+        """How often queries count, all together."""
+        return sum((part.weight * part.count(domain.shape) for part in self._required(domain)), Fraction(0))
+
     def gram(self, domain: Domain) -> Floats:
         """WᵀW over the number of queries, dense: all that a squared error knows of a workload. For small domains."""
+        parts = (share * part.gram(domain.shape) for share, part in self._shared(domain))
+        return np.asarray(reduce(np.add, parts), dtype=np.float64)
 
-    @abstractmethod
     def error_terms(self, noise: Coefficients, domain: Domain) -> list[float]:
         """The mean over the queries of the squared coefficients of each part of the noise."""
+        return _mean_terms((share, noise.product_terms(part.kinds)) for share, part in self._shared(domain))
+
+    def mean_square(self, values: Floats, domain: Domain) -> float:
+        """The mean over the queries of (query · values)², for an array in the domain's shape."""
+        return sum(share * part.mean_square(values) for share, part in self._shared(domain))
 
     @abstractmethod
     def describe(self) -> str:
@@ -61,166 +91,96 @@ class Workload(ABC):
     def spec(self) -> dict[str, Any]:
         """What of the workload goes into a file: enough to say what the plan was made for."""
 
+    def _required(self, domain: Domain) -> tuple[Part, ...]:
+        parts = self.parts(domain)
+        if parts is None:
+            raise NotImplementedError(f"{type(self).__name__} says neither its parts nor what is computed from them.")
+        return parts
+
+    def _shared(self, domain: Domain) -> list[tuple[float, Part]]:
+        self._required(domain)
+        return self.shares(domain) or []
+
+    def __add__(self, other: object) -> Workload:
+        """The queries of both."""
+        if not isinstance(other, Workload):
+            return NotImplemented
+        return Union((*_terms(self), *_terms(other)))
+
+    def __mul__(self, times: Number) -> Workload:
+        """The same queries, each of which counts so many times."""
+        if isinstance(times, Workload):
+            raise InvalidInput(
+                "workloads are added up with +, or multiplied with a positive number. For a query along one factor "
+                "times one along another write sf.ask(place=…, mode=…). Nothing was computed."
+            )
+        weight = positive_fraction(times, "the weight of a workload")
+        return Union(tuple((weight * own, term) for own, term in _terms(self)))
+
+    __rmul__ = __mul__
+
 
 @dataclass(frozen=True)
-class ProductQueries(Workload):
-    """The same kind of query along every axis: cells, boxes, or boxes that begin at the lower corner. Never written
-    out.
-    """
+class Union(Workload):
+    """The queries of several workloads, those of each counting as often as its weight says."""
 
-    kind: AxisQueries
+    terms: tuple[tuple[Fraction, Workload], ...]
 
     def check(self, domain: Domain) -> None:
-        """Ranges and prefixes need an order."""
-        if self.kind is not AxisQueries.CELLS and not domain.is_ordered:
-            raise InvalidInput(
-                f"{self.describe()} need a domain whose axes are all intervals; labels have no order. "
-                "Use sf.histogram() or sf.queries(matrix)."
-            )
+        """Each by its own rule."""
+        for _, term in self.terms:
+            term.check(domain)
+
+    def parts(self, domain: Domain) -> tuple[Part, ...] | None:
+        """Those of all; None where some workload has none."""
+        found: list[Part] = []
+        for weight, term in self.terms:
+            parts = term.parts(domain)
+            if parts is None:
+                return None
+            found += [Part(weight * part.weight, part.kinds) for part in parts]
+        return tuple(found)
 
     def count(self, domain: Domain) -> int:
-        """The product over the axes."""
-        total = 1
-        for n in domain.shape:
-            total *= self.kind.count(n)
-        return total
+        """Of all together."""
+        return sum(term.count(domain) for _, term in self.terms)
+
+    def weight(self, domain: Domain) -> Fraction:
+        """Of all together."""
+        return sum((weight * term.weight(domain) for weight, term in self.terms), Fraction(0))
 
     def gram(self, domain: Domain) -> Floats:
-        """The Kronecker product of those along the axes, in closed form."""
-        gram: Floats = np.ones((1, 1))
-        for n in domain.shape:
-            gram = np.asarray(np.kron(gram, self.kind.gram(n)), dtype=np.float64)
-        return gram
+        """The weighted mean."""
+        return np.asarray(reduce(np.add, [share * term.gram(domain) for share, term in self._means(domain)]))
 
     def error_terms(self, noise: Coefficients, domain: Domain) -> list[float]:
-        """In closed forms, by kind."""
-        del domain
-        return noise.product_terms(self.kind)
+        """The weighted mean."""
+        return _mean_terms((share, term.error_terms(noise, domain)) for share, term in self._means(domain))
+
+    def mean_square(self, values: Floats, domain: Domain) -> float:
+        """The weighted mean."""
+        return sum(share * term.mean_square(values, domain) for share, term in self._means(domain))
+
+    def _means(self, domain: Domain) -> list[tuple[float, Workload]]:
+        total = self.weight(domain)
+        return [(float(weight * term.weight(domain) / total), term) for weight, term in self.terms]
 
     def describe(self) -> str:
-        """The queries in words."""
-        return {"cells": "single cells", "ranges": "all ranges", "prefixes": "all prefixes"}[self.kind.value]
+        """In words, one after the other."""
+        return " + ".join(f"{_times(weight)}{term.describe()}" for weight, term in self.terms)
 
     def spec(self) -> dict[str, Any]:
-        """The kind alone."""
-        return {"kind": self.kind.value}
+        """Weights and workloads."""
+        return {"kind": "union", "terms": [{"weight": str(w), "workload": term.spec()} for w, term in self.terms]}
 
 
-@dataclass(frozen=True, eq=False)
-class GivenRanges(Workload):
-    """Ranges that the user listed, in the domain's units: (lo, hi) on a line, (x0, y0, x1, y1) on a grid."""
-
-    ranges: NDArray[np.float64]
-
-    def check(self, domain: Domain) -> None:
-        """Shape, order and finiteness, by the domain's own rule."""
-        domain.fractional(self.ranges)
-
-    def count(self, domain: Domain) -> int:
-        """The length of the list."""
-        del domain
-        return len(self.ranges)
-
-    def gram(self, domain: Domain) -> Floats:
-        """From the share of every cell in every range."""
-        weights = box_weights(domain.shape, *domain.fractional(self.ranges))
-        return np.asarray(weights.T @ weights / len(weights), dtype=np.float64)
-
-    def error_terms(self, noise: Coefficients, domain: Domain) -> list[float]:
-        """Range by range."""
-        return noise.range_terms(*domain.fractional(self.ranges))
-
-    def describe(self) -> str:
-        """The queries in words."""
-        return f"{len(self.ranges)} given ranges"
-
-    def spec(self) -> dict[str, Any]:
-        """Their number; the ranges themselves matter only to the plan."""
-        return {"kind": "given ranges", "count": len(self.ranges)}
+def _terms(workload: Workload) -> tuple[tuple[Fraction, Workload], ...]:
+    return workload.terms if isinstance(workload, Union) else ((Fraction(1), workload),)
 
 
-@dataclass(frozen=True, eq=False)
-class MatrixQueries(Workload):
-    """Any linear queries: a (sparse) matrix with one row a query and one column a cell, in C order."""
-
-    matrix: Any
-
-    def check(self, domain: Domain) -> None:
-        """One column a cell."""
-        if self.matrix.shape[1] != domain.size:
-            raise InvalidInput(
-                f"matrix has {self.matrix.shape[1]} columns, but the domain has {domain.size} cells: one column a cell."
-            )
-
-    def count(self, domain: Domain) -> int:
-        """The number of rows."""
-        del domain
-        return int(self.matrix.shape[0])
-
-    def gram(self, domain: Domain) -> Floats:
-        """The matrix's own."""
-        del domain
-        return np.asarray((self.matrix.T @ self.matrix).todense()) / self.matrix.shape[0]
-
-    def error_terms(self, noise: Coefficients, domain: Domain) -> list[float]:
-        """Row by row."""
-        del domain
-        return noise.query_terms(self.matrix)
-
-    def describe(self) -> str:
-        """The queries in words."""
-        return f"{self.matrix.shape[0]} given linear queries"
-
-    def spec(self) -> dict[str, Any]:
-        """Their number; the matrix itself matters only to the plan."""
-        return {"kind": "given queries", "count": int(self.matrix.shape[0])}
+def _times(weight: Fraction) -> str:
+    return "" if weight == 1 else f"{text(weight)} × "
 
 
-def histogram() -> Workload:
-    """Every cell by itself.
-
-    >>> sf.histogram().count(sf.Grid(bounds=(0, 0, 1, 1), shape=(8, 8)))
-    64
-    """
-    return ProductQueries(AxisQueries.CELLS)
-
-
-def prefixes() -> Workload:
-    """Every range that begins at the lower end of each axis: the distribution function.
-
-    >>> sf.prefixes().count(sf.Line(0, 24, cells=24))
-    24
-    """
-    return ProductQueries(AxisQueries.PREFIXES)
-
-
-def ranges(given: ArrayLike | None = None) -> Workload:
-    """All ranges (boxes of whole cells), or the given ones in the domain's units.
-
-    >>> sf.ranges([(0, 6), (6, 12)]).count(sf.Line(0, 24, cells=24))
-    2
-    """
-    if given is None:
-        return ProductQueries(AxisQueries.RANGES)
-    try:
-        array = np.atleast_2d(np.asarray(given, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise InvalidInput("ranges must be numbers: one row (lo…, hi…) a range.") from error
-    if array.ndim != 2 or array.size == 0:
-        raise InvalidInput("ranges is empty or has too many dimensions: give one row (lo…, hi…) a range.")
-    return GivenRanges(array)
-
-
-def queries(matrix: Any) -> Workload:
-    """Any linear queries, one row each, over the cells in C order; dense or SciPy sparse.
-
-    >>> sf.queries([[1, 1, 0], [0, 0, 1]]).count(sf.Line(0, 3, cells=3))
-    2
-    """
-    try:
-        table = scipy.sparse.csr_matrix(matrix, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput("matrix must be a two-dimensional array or sparse matrix of numbers.") from error
-    if table.shape[0] == 0 or not np.isfinite(table.data).all():
-        raise InvalidInput("matrix must have at least one row, and finite entries alone.")
-    return MatrixQueries(table)
+def _mean_terms(weighed: Iterator[tuple[float, list[float]]]) -> list[float]:
+    return [float(term) for term in reduce(np.add, [share * np.array(terms) for share, terms in weighed])]

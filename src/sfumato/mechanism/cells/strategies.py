@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +10,7 @@ from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
 from sfumato.linear import Haar, Hats, Hierarchy, Identity, Prefix, PrefixBlocks, nested_blocks
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.cells.along import asked_along
 from sfumato.mechanism.cells.hat_tuning import WEIGHT, best_hats
 from sfumato.mechanism.cells.tuning import (
     COARSE,
@@ -23,7 +24,7 @@ from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.edges.edges import EdgeMechanism
 from sfumato.mechanism.entry import Entry, Options
 from sfumato.policies import Policy, Stencil
-from sfumato.workload import AxisQueries, ProductQueries, Workload
+from sfumato.workload import RANGES, Workload
 
 # Cells of an axis under hats: the exact variances of their estimates take a kilobyte a cell.
 LONGEST = 1 << 20
@@ -78,9 +79,9 @@ def blocked(
     if options.get("blocks") is not None and options.get("weights") is not None:
         tuned: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())] * len(shape)  # nothing is left to tune
     elif product:
-        tuned = best_hierarchies(shape, AxisQueries.RANGES, total_known)
+        tuned = best_hierarchies(shape, (RANGES,) * len(shape), total_known)
     else:
-        tuned = [best_hierarchy(n, AxisQueries.RANGES, total_known, COARSE if coarse else RESOLUTION) for n in shape]
+        tuned = [best_hierarchy(n, RANGES, total_known, COARSE if coarse else RESOLUTION) for n in shape]
     blocks = _each_axis(options.pop("blocks", None), [b for b, _ in tuned], "blocks")
     weights = _each_axis(
         options.pop("weights", None),
@@ -111,13 +112,10 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
             f"mechanism='hats' is for axes of at most {LONGEST} cells, here {max(shape)}: its variances take a "
             "kilobyte a cell. Nothing was drawn or recorded. Use mechanism='hierarchy'."
         )
-    known = policy.total_is_public and len(shape) == 1
     if options.get("widths") is not None and options.get("weights") is not None:
         tuned: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())] * len(shape)  # nothing is left to tune
     else:
-        free = [best_hats(n, known) for n in shape]
-        largest = largest_along(sum(len(b) > 0 for b, _ in free))
-        tuned = [best_hats(n, known, largest) for n in shape]
+        tuned = _tuned_hats(policy, [True] * len(shape))
     usual = min([WEIGHT, *(max(w) for b, w in tuned if b)])
     widths = _each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
     weights = _each_axis(
@@ -126,9 +124,20 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
         "weights",
     )
     no_options("hats", options)
-    factors = tuple(Hats(n, b, w) for n, b, w in zip(shape, widths, weights, strict=True))
+    axes = list(zip(shape, widths, weights, strict=True))
+    made = {axis: Hats(*axis) for axis in dict.fromkeys(axes)}  # equal axes share what is computed of them
+    factors = tuple(made[axis] for axis in axes)
     chosen = {"widths": [list(b) for b in widths], "weights": [list(w) for w in weights]}
     return VertexMechanism(name="hats", policy=policy, epsilon=epsilon, options=chosen, factors=factors)
+
+
+def _tuned_hats(policy: Policy, along: Sequence[bool]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """(widths, weights) for every axis; along some there are to be hats, along the others the cells alone."""
+    shape = policy.domain.shape
+    known = policy.total_is_public and len(shape) == 1
+    free = [best_hats(n, known) if there else ((), (1,)) for n, there in zip(shape, along, strict=True)]
+    largest = largest_along(sum(len(b) > 0 for b, _ in free))
+    return [best_hats(n, known, largest) if there else ((), (1,)) for n, there in zip(shape, along, strict=True)]
 
 
 def _each_axis(given: Any, default: list[tuple[int, ...]], name: str) -> list[tuple[int, ...]]:
@@ -192,11 +201,6 @@ def no_options(name: str, options: dict[str, Any]) -> None:
         raise InvalidInput(f"mechanism={name!r} takes no option {', '.join(sorted(options))}.")
 
 
-def kind_of(workload: Workload) -> AxisQueries:
-    """For which queries along an axis a mechanism is tuned; ranges where a workload is none of cells or prefixes."""
-    return workload.kind if isinstance(workload, ProductQueries) else AxisQueries.RANGES
-
-
 def blocks_needed(policy: Policy) -> tuple[Set[str], ...]:
     """What a file says of nested blocks."""
     del policy
@@ -214,14 +218,20 @@ def _hats_needed(policy: Policy) -> tuple[Set[str], ...]:
 
 def _hierarchies(policy: Policy, workload: Workload) -> Iterator[Options]:
     known = policy.total_is_public and policy.domain.ndim == 1
-    tuned = best_hierarchies(policy.domain.shape, kind_of(workload), known)
+    tuned = best_hierarchies(policy.domain.shape, asked_along(workload, policy.domain), known)
     yield {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
 
 
 def _hats(policy: Policy, workload: Workload) -> Iterator[Options]:
     # Weighing hats takes a kilobyte a cell of an axis: beyond this it would be felt.
-    if kind_of(workload) is not AxisQueries.CELLS and max(policy.domain.shape) <= WEIGHED and _long_moves(policy):
+    if max(policy.domain.shape) > WEIGHED or not _long_moves(policy):
+        return
+    several = [kind.partial for kind in asked_along(workload, policy.domain)]
+    if all(several):
         yield {}
+    elif any(several):  # hats along the axes of which sums are asked, and along the others the cells alone
+        tuned = _tuned_hats(policy, several)
+        yield {"widths": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
 
 
 def _long_moves(policy: Policy) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 
 from sfumato._types import Floats
 from sfumato.mechanism.base import LARGEST_PRODUCT
-from sfumato.workload import AxisQueries
+from sfumato.mechanism.cells.along import Asked, whole_is_asked
 
 # Weights are whole numbers that sum to about this: two digits are enough, since the error is flat around its minimum.
 RESOLUTION = 128
@@ -34,7 +34,7 @@ MOST_LEVELS = 5
 
 @lru_cache(maxsize=256)
 def best_hierarchy(
-    n: int, kind: AxisQueries, total_known: bool, resolution: int = RESOLUTION, largest: int | None = None
+    n: int, kind: Asked, total_known: bool, resolution: int = RESOLUTION, largest: int | None = None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(blocks, weights) from the coarsest level to single cells, with the least error on all queries of that kind.
 
@@ -47,14 +47,18 @@ def best_hierarchy(
 
 
 @lru_cache(maxsize=256)
-def _best_real(n: int, kind: AxisQueries, total_known: bool) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def _best_real(n: int, kind: Asked, total_known: bool) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """(blocks, weights that sum to one), from single cells to the coarsest level."""
-    explained = {b: _explained(n, b, kind) for b in _lengths(n)}
-    known = _explained(n, n, kind) if total_known else 0.0
+    explained = {b: kind.explained(n, b) for b in (*_lengths(n), n)}
+    whole = n > 1 and not total_known and whole_is_asked(kind)
+    known = explained[n] if total_known else 0.0
     best: tuple[float, tuple[int, ...], Floats] = (float("inf"), (1,), np.ones(1))
-    for chains in _chains(n):
-        blocks = np.array(chains, dtype=np.float64)
-        terms = np.array([[explained[b] for b in chain] for chain in chains])
+    grouped = _chains(n)
+    if whole:
+        grouped += [[_rooted(chain, n) for chain in chains] for chains in grouped]
+    for chains in grouped:
+        blocks = np.minimum(np.array(chains, dtype=np.float64), n)
+        terms = np.array([[explained[min(b, n)] for b in chain] for chain in chains])
         gaps = terms - np.concatenate([terms[:, 1:], np.full((len(chains), 1), known)], axis=1)
         weights, errors = _best_weights(blocks, np.maximum(gaps, 0.0))
         at = int(np.argmin(errors))
@@ -63,13 +67,19 @@ def _best_real(n: int, kind: AxisQueries, total_known: bool) -> tuple[tuple[int,
     return best[1], tuple(float(k) for k in best[2])
 
 
+def _rooted(chain: tuple[int, ...], n: int) -> tuple[int, ...]:
+    """A chain with one block over everything on top, a multiple of the one below as every length is."""
+    return (*chain, -(-n // chain[-1]) * chain[-1])
+
+
 def best_hierarchies(
-    shape: tuple[int, ...], kind: AxisQueries, total_known: bool
+    shape: tuple[int, ...], kinds: tuple[Asked, ...], total_known: bool
 ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """For every axis of a product of hierarchies, in which the weights of the axes multiply."""
-    free = [best_hierarchy(n, kind, total_known) for n in shape]
+    along = list(zip(shape, kinds, strict=True))
+    free = [best_hierarchy(n, kind, total_known) for n, kind in along]
     largest = largest_along(sum(len(blocks) > 1 for blocks, _ in free))
-    return [best_hierarchy(n, kind, total_known, largest=largest) for n in shape]
+    return [best_hierarchy(n, kind, total_known, largest=largest) for n, kind in along]
 
 
 def largest_along(axes: int) -> int:
@@ -106,34 +116,6 @@ def _chains(n: int) -> list[list[tuple[int, ...]]]:
             found.add(tuple(chain))
     levels = sorted({len(chain) for chain in found})
     return [sorted(chain for chain in found if len(chain) == size) for size in levels]
-
-
-def _explained(n: int, length: int, kind: AxisQueries) -> float:
-    """tr(G·Π) for blocks of one length: the mean over the queries of Σ over the blocks of overlap²/length."""
-    count = n // length
-    whole = _together(n, length, kind, count, length * count * (count - 1) // 2, length**2 * _squares(count))
-    rest = n - count * length  # the last block may be cut short
-    return whole + (_together(n, rest, kind, 1, n - rest, (n - rest) ** 2) if rest else 0.0)
-
-
-def _squares(count: int) -> int:
-    """0² + 1² + … + (count - 1)²."""
-    return (count - 1) * count * (2 * count - 1) // 6
-
-
-def _together(n: int, b: int, kind: AxisQueries, count: int, starts: int, squares: int) -> float:
-    """That of `count` blocks of b cells, from the sum of their first cells and that of the squares of these."""
-    least = b * (b - 1) * (2 * b - 1) // 6
-    most = b**2 * (b - 1) - least
-    after = count * n - starts  # Σ (n - start)
-    if kind is AxisQueries.CELLS:
-        return count / n
-    if kind is AxisQueries.PREFIXES:
-        return (b**2 * after - count * most) / (n * b)
-    before = starts + count  # Σ (start + 1)
-    both = count * n + (n - 1) * starts - squares  # Σ (start + 1)(n - start)
-    overlap = b**2 * both + least * after - most * before - count * (b * (b - 1) // 2) ** 2
-    return overlap / (kind.count(n) * b)
 
 
 def _best_weights(blocks: Floats, gaps: Floats) -> tuple[Floats, Floats]:

@@ -9,7 +9,8 @@ from typing import Any
 from sfumato.errors import InvalidInput
 from sfumato.linear import Haar, Identity
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.cells.strategies import blocked, blocks_needed, kind_of, no_options
+from sfumato.mechanism.cells.along import asked_along
+from sfumato.mechanism.cells.strategies import blocked, blocks_needed, no_options
 from sfumato.mechanism.cells.tuning import COARSE, RESOLUTION, best_hierarchy
 from sfumato.mechanism.edges.edges import EdgeMechanism
 from sfumato.mechanism.edges.graph_edges import GraphEdgeMechanism
@@ -49,9 +50,10 @@ def _require_grid(policy: Policy, name: str) -> None:
 
 
 def _hierarchies(policy: Policy, workload: Workload) -> Iterator[Options]:
-    known, kind = policy.total_is_public and policy.domain.ndim == 1, kind_of(workload)
+    known = policy.total_is_public and policy.domain.ndim == 1
+    along = zip(policy.domain.shape, asked_along(workload, policy.domain), strict=True)
     finest = COARSE if policy.domain.ndim > 2 else RESOLUTION
-    tuned = [best_hierarchy(n, kind, known, finest) for n in policy.domain.shape]
+    tuned = [best_hierarchy(n, kind, known, finest) for n, kind in along]
     yield {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
 
 

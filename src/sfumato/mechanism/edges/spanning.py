@@ -14,13 +14,14 @@ from typing import Any
 from sfumato.errors import InvalidInput
 from sfumato.linear import Identity
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.cells.along import asked_along
 from sfumato.mechanism.cells.strategies import blocked, no_options
 from sfumato.mechanism.cells.tuning import best_hierarchy
 from sfumato.mechanism.edges.edges import Invertible
 from sfumato.mechanism.edges.spanner import CubeMechanism, SpanningTreeMechanism, require_spanner, split
 from sfumato.mechanism.entry import Entry
 from sfumato.policies import Policy, Spanner, Stencil
-from sfumato.workload import AxisQueries, MatrixQueries, ProductQueries, Workload, ranges
+from sfumato.workload import CELLS, PREFIXES, RANGES, Workload, ranges
 
 # The error terms do not depend on ε. At this one the noise is small, and fixed point never short of room.
 _AMPLE = Fraction(1 << 20)
@@ -50,12 +51,13 @@ def settings(policy: Policy, workload: Workload) -> Iterator[dict[str, Any]]:
     if not isinstance(policy.moves, Stencil) or not policy.total_is_public:
         yield {}  # a tree, or a refusal that says why
         return
-    kind = workload.kind if isinstance(workload, ProductQueries) else AxisQueries.RANGES
+    # What is asked of cells is asked of corners in much the same way, where it is cells, ranges or prefixes.
+    along = [kind if kind in (CELLS, PREFIXES) else RANGES for kind in asked_along(workload, policy.domain)]
     # Queries in a matrix are slow to weigh; they get the split of all ranges.
-    weighed = ranges() if isinstance(workload, MatrixQueries) else workload
+    weighed = ranges() if workload.parts(policy.domain) is None else workload
     for side in _sides(policy, policy.moves):
         cubes = policy.spanner(side=side)
-        tuned = [best_hierarchy(m, kind, False) for m in _red_shape(cubes)]
+        tuned = [best_hierarchy(m, kind, False) for m, kind in zip(_red_shape(cubes), along, strict=True)]
         given = {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]} if not cubes.is_tree else {}
         across, chosen = _across(cubes, given)
         yield {"side": side, "share": best_share(cubes, across, weighed), **chosen}

@@ -24,7 +24,8 @@ from sfumato._types import Floats, Integers
 from sfumato.domain.hilbert import hilbert_order
 from sfumato.errors import InvalidInput
 from sfumato.mechanism.base import MeasuredMechanism, Mechanism
-from sfumato.mechanism.cells.strategies import kind_of, no_options
+from sfumato.mechanism.cells.along import asked_along, cells_alone
+from sfumato.mechanism.cells.strategies import no_options
 from sfumato.mechanism.edges.tree import TreeMechanism
 from sfumato.mechanism.entry import Entry, Options
 from sfumato.mechanism.forms import TwoStage
@@ -35,7 +36,7 @@ from sfumato.mechanism.runs import Runs
 from sfumato.mechanism.totals import with_exact_total
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.policies import Policy
-from sfumato.workload import AxisQueries, Workload
+from sfumato.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -196,7 +197,7 @@ def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
 
 def _for_what_is_asked(policy: Policy, workload: Workload) -> Iterator[Options]:
     on_counts = not policy.moves_exist or policy.moves.join_all
-    cells = kind_of(workload) is AxisQueries.CELLS
+    cells = cells_alone(asked_along(workload, policy.domain))
     yield {"queries": "cells" if cells else "ranges"} if on_counts else {}
 
 

@@ -55,7 +55,7 @@ from sfumato.mechanism.points.sorted_groups import (
 from sfumato.mechanism.points.sorted_model import best_group, query_volumes, range_error
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.policies import Policy
-from sfumato.workload import ProductQueries, Workload
+from sfumato.workload import Workload
 
 SHARE = Fraction(1, 10)  # of ε, for the number of records where that is private
 LARGEST_COUNT = 1 << 24  # groups; with more records than that they become larger, whatever was asked for
@@ -182,15 +182,19 @@ class SortedMechanism(MeasuredMechanism):
             return float("nan")
         if self.rate is None:
             return 0.0
-        errors = range_error(
-            volumes,
-            records=records,
-            group=self.group_size(records),
-            epsilon=1.0,
-            relative_sensitivity=self.relative_scale,
-            dimensions=self.policy.domain.ndim,
-        )
-        return float(errors.mean())
+
+        def error(held: Floats) -> float:
+            errors = range_error(
+                held,
+                records=records,
+                group=self.group_size(records),
+                epsilon=1.0,
+                relative_sensitivity=self.relative_scale,
+                dimensions=self.policy.domain.ndim,
+            )
+            return float(errors.mean())
+
+        return sum(share * error(held) for share, held in volumes)
 
     def describe(self) -> str:
         """One line: name, options and noise."""
@@ -325,12 +329,11 @@ class SortedWithAbsence(SortedMechanism):
     def modelled_error(self, workload: Workload, records: int) -> float:
         """The model's, and the noise of n̂ in the queries that hold the padded cell."""
         error = super().modelled_error(workload, records)
-        if isinstance(workload, ProductQueries):
-            shape = self.policy.domain.shape
-            end = 0 if self.appearing[1] else -1
-            corner = np.unravel_index((end if self.order is None else self.order[end]) % self.policy.domain.size, shape)
-            held = np.prod([workload.kind.inclusion(n)[i] for n, i in zip(shape, corner, strict=True)])
-            error += float(held) * self.number_law.variance
+        domain, shares = self.policy.domain, workload.shares(self.policy.domain)
+        end = 0 if self.appearing[1] else -1
+        corner = np.unravel_index((end if self.order is None else self.order[end]) % domain.size, domain.shape)
+        for share, part in shares or []:
+            error += share * part.held(domain.shape, corner) * self.number_law.variance
         return error
 
 

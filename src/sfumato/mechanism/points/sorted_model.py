@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.policies import Policy
-from sfumato.workload import GivenRanges, ProductQueries, Workload
+from sfumato.workload import Workload
 
 SAMPLED = 1 << 12  # boxes over which an expected error is averaged
 
@@ -73,17 +73,15 @@ def _ranks(records: int, epsilon: float, relative_sensitivity: float) -> float:
     return records * relative_sensitivity / epsilon
 
 
-def query_volumes(workload: Workload, policy: Policy) -> NDArray[np.float64] | None:
-    """The share of the domain that each query holds, for a sample of a workload's boxes; None where there are none."""
-    domain = policy.domain
-    if isinstance(workload, GivenRanges):
-        low, high = domain.fractional(workload.ranges)
-    elif isinstance(workload, ProductQueries):
-        rng = np.random.default_rng(0)  # the axes' samples are each in order: shuffled, they become boxes
-        axes = [workload.kind.sample(n) for n in domain.shape]
-        picks = [rng.permutation(len(lower))[:SAMPLED] for lower, _ in axes]
-        low = np.stack([axis[0][pick] for axis, pick in zip(axes, picks, strict=True)], axis=-1)
-        high = np.stack([axis[1][pick] for axis, pick in zip(axes, picks, strict=True)], axis=-1)
-    else:
+def query_volumes(workload: Workload, policy: Policy) -> list[tuple[float, NDArray[np.float64]]] | None:
+    """For every part of a workload its share, and the share of the domain that each query of a sample holds; None where
+    queries are no boxes.
+    """
+    shape, shares = policy.domain.shape, workload.shares(policy.domain)
+    if shares is None:
         return None
-    return np.asarray(((high - low) / np.array(domain.shape)).prod(axis=-1))
+    found = []
+    for share, part in shares:
+        low, high = part.sample(shape, SAMPLED)
+        found.append((share, np.asarray(((high - low) / np.array(shape)).prod(axis=-1))))
+    return found

@@ -1,0 +1,130 @@
+"""Every scale alike: cells, blocks of a growing side, the whole. And every level of a factor's hierarchy alike.
+
+Among all ranges the huge ones are nearly all: whoever tunes for them gives single cells away. Here every scale has the
+same weight, however many queries it has.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sfumato.domain import Domain
+from sfumato.errors import InvalidInput
+from sfumato.workload.axis import CELLS, AxisQueries
+from sfumato.workload.listed import TOTAL, Blocks
+from sfumato.workload.part import Part
+from sfumato.workload.simple import require_order
+from sfumato.workload.workload import Workload
+
+SCALE = 4  # from one scale to the next, along every axis
+LEVEL = 2  # from one level of a grid's or line's own hierarchy to the next
+
+
+def sides(shape: tuple[int, ...], ratio: int) -> list[int]:
+    """1, ratio, ratio², … below the longest axis, and that axis: the sides of the blocks of every scale."""
+    longest = max(shape)
+    found = [1]
+    while found[-1] * ratio < longest:
+        found.append(found[-1] * ratio)
+    return found + [longest] * (longest > 1)
+
+
+def blocks_of(side: int, shape: tuple[int, ...]) -> tuple[AxisQueries, ...]:
+    """Cells, blocks or the whole along every axis: an axis that is no longer than a side is summed over."""
+    return tuple(TOTAL if side >= n else CELLS if side == 1 else Blocks(side) for n in shape)
+
+
+@dataclass(frozen=True)
+class EveryScale(Workload):
+    """Blocks of several sizes of one factor; together they count as often as there are queries, each size alike."""
+
+    def parts(self, domain: Domain) -> tuple[Part, ...]:
+        """One for every size, with weights that make them count alike."""
+        sizes = [Part(Fraction(1), kinds) for kinds in self._sizes(domain)]
+        counts = [part.count(domain.shape) for part in sizes]
+        return tuple(
+            Part(Fraction(sum(counts), len(counts) * count), part.kinds)
+            for part, count in zip(sizes, counts, strict=True)
+        )
+
+    @abstractmethod
+    def _sizes(self, domain: Domain) -> list[tuple[AxisQueries, ...]]:
+        """The kinds along every axis, for every size."""
+
+    def _require_one_factor(self, domain: Domain, name: str) -> None:
+        if len(domain.factors) > 1:
+            names = ", ".join(repr(factor.name) for factor in domain.factors)
+            raise InvalidInput(
+                f"sf.{name}() is for one factor, and this domain has {names}. Nothing was computed. Say along which: "
+                f"sf.ask({domain.factors[0].name}=sf.{name}(), …)."
+            )
+
+
+@dataclass(frozen=True)
+class Scales(EveryScale):
+    """Cells, blocks of side 4, 16, 64, … and the whole."""
+
+    def check(self, domain: Domain) -> None:
+        """One factor, in an order."""
+        self._require_one_factor(domain, "scales")
+        require_order(domain, "scales", "sf.levels(), which takes labels and their whole, or sf.histogram()")
+
+    def describe(self) -> str:
+        """In words."""
+        return "every scale alike"
+
+    def spec(self) -> dict[str, Any]:
+        """The kind alone."""
+        return {"kind": "scales"}
+
+    def _sizes(self, domain: Domain) -> list[tuple[AxisQueries, ...]]:
+        return [blocks_of(side, domain.shape) for side in sides(domain.shape, SCALE)]
+
+
+@dataclass(frozen=True)
+class Levels(EveryScale):
+    """Every level of a factor's own hierarchy.
+
+    Grids and lines have blocks of side 1, 2, 4, 8, …; labels have themselves and the whole. A factor whose levels have
+    names of their own would give them here.
+    """
+
+    def check(self, domain: Domain) -> None:
+        """One factor."""
+        self._require_one_factor(domain, "levels")
+
+    def describe(self) -> str:
+        """In words."""
+        return "every level alike"
+
+    def spec(self) -> dict[str, Any]:
+        """The kind alone."""
+        return {"kind": "levels"}
+
+    def _sizes(self, domain: Domain) -> list[tuple[AxisQueries, ...]]:
+        nested = all(axis.ordered for axis in domain.axes)
+        steps = sides(domain.shape, LEVEL) if nested else sorted({1, max(domain.shape)})
+        return [blocks_of(side, domain.shape) for side in steps]
+
+
+def scales() -> Workload:
+    """Every scale of a place, line or time, each counting alike: cells, blocks of side 4, 16, 64, … along each axis,
+    and the whole.
+
+    >>> sf.scales().count(sf.Grid(bounds=(0, 0, 1, 1), shape=(16, 16)))  # 256 cells, 16 blocks of 4 × 4, the whole
+    273
+    """
+    return Scales()
+
+
+def levels() -> Workload:
+    """Every level of a factor's hierarchy, each counting alike: blocks of side 1, 2, 4, 8, … of grids, lines and times,
+    the labels and all of them together of categories.
+
+    >>> sf.levels().count(sf.Categories(["bus", "bike", "car"]))
+    4
+    """
+    return Levels()
