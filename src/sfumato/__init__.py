@@ -43,7 +43,7 @@ from sfumato.policies.relation_policy import policy
 from sfumato.promise import Guarantee
 from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, anything, change, move, presence
-from sfumato.release import Answer, Release, load
+from sfumato.release import Answer, Release, Table, load
 from sfumato.vault import Vault
 from sfumato.workload import Workload, ask, histogram, levels, marginals, prefixes, queries, ranges, scales
 
@@ -99,6 +99,7 @@ __all__ = [
     "SfumatoError",
     "SfumatoWarning",
     "Stream",
+    "Table",
     "Times",
     "TooLarge",
     "Undelivered",
