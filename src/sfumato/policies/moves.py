@@ -49,6 +49,11 @@ class Moves(ABC):
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Every edge as a pair of cell numbers."""
 
+    def count(self, shape: tuple[int, ...]) -> int:
+        """How many edges there are at least, as far as that is known without listing them."""
+        del shape
+        return 0
+
     def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """How far moves lead along every axis: a row for every kind of move, or for those that no other exceeds."""
         del shape
@@ -140,11 +145,14 @@ class Complete(Moves):
     join_all = True
     follow_rule = True
 
+    def count(self, shape: tuple[int, ...]) -> int:
+        """All pairs."""
+        return math.comb(math.prod(shape), 2)
+
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """All pairs."""
-        size = int(np.prod(shape))
-        refuse_long(size * (size - 1) // 2)
-        return np.stack(np.triu_indices(size, k=1), axis=-1).astype(np.int64)
+        refuse_long(self.count(shape))
+        return np.stack(np.triu_indices(math.prod(shape), k=1), axis=-1).astype(np.int64)
 
     def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """No move leads farther than from one corner to the opposite one."""
@@ -252,6 +260,11 @@ class Explicit(Moves):
     pairs: NDArray[np.int64]
     listed = True
 
+    def count(self, shape: tuple[int, ...]) -> int:
+        """The length of the list."""
+        del shape
+        return len(self.pairs)
+
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The list itself."""
         del shape
@@ -342,11 +355,15 @@ class Ahead(Moves):
         del shape
         return np.array([[(self.last - np.arange(len(self.last))).max(initial=0)]], dtype=np.int64)
 
-    def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    def count(self, shape: tuple[int, ...]) -> int:
         """From every cell to those ahead of it."""
         del shape
+        return int((self.last - np.arange(len(self.last))).sum())
+
+    def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """From every cell to those ahead of it."""
+        refuse_long(self.count(shape))
         count = self.last - np.arange(len(self.last))
-        refuse_long(int(count.sum()))
         tail = np.repeat(np.arange(len(self.last), dtype=np.int64), count)
         first = np.repeat(np.cumsum(count) - count, count)
         return np.stack([tail, tail + 1 + np.arange(len(tail)) - first], axis=-1)
