@@ -19,6 +19,7 @@ from sfumato.relations.relation import (
     relation_from_spec,
 )
 from sfumato.relations.rules import BOUNDARY, Change, Move, Rule
+from sfumato.relations.written import relation_from_text
 
 __all__ = [
     "ANYTHING",
@@ -39,4 +40,5 @@ __all__ = [
     "move",
     "presence",
     "relation_from_spec",
+    "relation_from_text",
 ]
