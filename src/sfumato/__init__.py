@@ -41,6 +41,7 @@ from sfumato.planning import Plan, epsilon_for, plan
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.policies.relation_policy import policy
 from sfumato.promise import Guarantee
+from sfumato.publication import Publication, load_publication
 from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, anything, change, move, presence, relation_from_text
 from sfumato.release import Answer, Release, load
@@ -104,6 +105,7 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyMismatch",
+    "Publication",
     "Relation",
     "Release",
     "SeededSource",
@@ -129,6 +131,7 @@ __all__ = [
     "histogram",
     "levels",
     "load",
+    "load_publication",
     "marginals",
     "mechanisms",
     "median",
