@@ -42,7 +42,7 @@ from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounde
 from sfumato.policies.relation_policy import policy
 from sfumato.promise import Guarantee
 from sfumato.publishing import median, quantile, refine_until
-from sfumato.relations import Relation, anything, change, move, presence
+from sfumato.relations import Relation, anything, change, move, presence, relation_from_text
 from sfumato.release import Answer, Release, load
 from sfumato.vault import Vault
 from sfumato.workload import Workload, ask, histogram, levels, marginals, prefixes, queries, ranges, scales
@@ -131,6 +131,7 @@ __all__ = [
     "ranges",
     "refine_until",
     "register",
+    "relation_from_text",
     "scales",
     "threshold",
     "unbounded",

@@ -20,6 +20,7 @@ from sfumato.relations.relation import (
     relation_from_spec,
 )
 from sfumato.relations.rules import BOUNDARY, Change, Move, Rule
+from sfumato.relations.written import relation_from_text
 
 __all__ = [
     "ANYTHING",
@@ -42,4 +43,5 @@ __all__ = [
     "presence",
     "record_from_spec",
     "relation_from_spec",
+    "relation_from_text",
 ]

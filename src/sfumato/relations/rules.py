@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -14,6 +15,7 @@ from sfumato.relations.places import plain_places
 METRICS = ("euclidean", "manhattan", "chebyshev", "great-circle", "geodesic")
 ON_EARTH = ("great-circle", "geodesic")
 BOUNDARY = "boundary"
+_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,10 @@ class Rule(ABC):
     @abstractmethod
     def words(self) -> str:
         """What changes, as the end of a sentence: 'its place moves by less than 500 m'."""
+
+    @abstractmethod
+    def to_text(self) -> str:
+        """The rule as one writes it: 'move("500 m", of="home")'."""
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
@@ -105,6 +111,16 @@ class Move(Rule):
         where = "the boundary" if self.sources == BOUNDARY else "a source"
         return f"{said}, or it appears or vanishes within {self.delta} of {where}"
 
+    def to_text(self) -> str:
+        """What differs from the usual alone."""
+        delta = self.delta.written()
+        given = [delta if _DECIMAL.fullmatch(delta) else quoted(delta)]
+        given += [] if self.of is None else [f"of={quoted(self.of)}"]
+        given += [] if self.metric == usual_metric(self.delta, None) else [f"metric={quoted(self.metric)}"]
+        if self.sources is not None:
+            given.append(f"sources={quoted(BOUNDARY) if self.sources == BOUNDARY else _written(self.sources)}")
+        return f"move({', '.join(given)})"
+
     def spec(self) -> dict[str, Any]:
         """Exact: δ as p/q."""
         found: dict[str, Any] = {
@@ -129,6 +145,10 @@ class Change(Rule):
         """What changes."""
         return f"its {self.of} becomes any other"
 
+    def to_text(self) -> str:
+        """The name alone."""
+        return f"change({quoted(str(self.of))})"
+
     def spec(self) -> dict[str, Any]:
         """The name alone."""
         return {"kind": "change", "of": self.of}
@@ -136,6 +156,19 @@ class Change(Rule):
 
 def _listed(value: Any) -> Any:
     return [_listed(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def quoted(text: str) -> str:
+    """Text in quotes, with escapes where there is something that no terminal shows."""
+    if not text.isprintable():
+        return ascii(text)
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def usual_metric(delta: Length, metric: str | None) -> str:
