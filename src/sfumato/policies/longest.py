@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sfumato.errors import TooLarge
 from sfumato.linear import distinct_rows
 from sfumato.policies.distance import search
-from sfumato.policies.moves import SEARCHED, Ahead, Explicit, Moves, Stencil
+from sfumato.policies.moves import SEARCHED, Explicit, Moves, Stencil
+from sfumato.policies.uneven import Ahead
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy
