@@ -21,6 +21,7 @@ SOURCE = ROOT / "src" / "sfumato"
 LAYERS = [
     ("_types", "_version", "errors"),
     ("exact", "files", "interruptions", "locks", "naming", "reading"),
+    ("calls",),
     ("noise", "linear"),
     ("domain",),
     ("counting",),

@@ -45,7 +45,18 @@ from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, anything, change, move, presence, relation_from_text
 from sfumato.release import Answer, Release, load
 from sfumato.vault import Vault
-from sfumato.workload import Workload, ask, histogram, levels, marginals, prefixes, queries, ranges, scales
+from sfumato.workload import (
+    Workload,
+    ask,
+    histogram,
+    levels,
+    marginals,
+    prefixes,
+    queries,
+    ranges,
+    scales,
+    workload_from_text,
+)
 
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
@@ -136,6 +147,7 @@ __all__ = [
     "threshold",
     "unbounded",
     "within",
+    "workload_from_text",
 ]
 
 

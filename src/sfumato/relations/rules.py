@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from sfumato.calls import plain_number, quoted
 from sfumato.domain.axis import OWN, SECONDS, axis_name
 from sfumato.errors import InvalidInput
 from sfumato.relations.lengths import METRES, Length
@@ -161,14 +162,7 @@ def _listed(value: Any) -> Any:
 def _written(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_written, value))}]"
-    return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-
-
-def quoted(text: str) -> str:
-    """Text in quotes, with escapes where there is something that no terminal shows."""
-    if not text.isprintable():
-        return ascii(text)
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return plain_number(value)
 
 
 def usual_metric(delta: Length, metric: str | None) -> str:
