@@ -20,8 +20,8 @@ from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import shown
 from sfumato.naming import nearest
 from sfumato.release.brackets import Cover
+from sfumato.release.keys import Key
 from sfumato.release.spans import Span, chosen, in_front
-from sfumato.release.table import Key
 from sfumato.release.view import Boxes
 
 # Rows of a table beyond which it is refused: release.cells() and release.counts are for all cells.

@@ -16,7 +16,7 @@ from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.exact import shown
 from sfumato.naming import nearest
 from sfumato.release.answer import Answer
-from sfumato.release.table import Key
+from sfumato.release.keys import Key
 
 if TYPE_CHECKING:
     from sfumato.domain import Domain

@@ -6,28 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.domain import Axis
 from sfumato.reading import visible
 from sfumato.release.answer import Answer
+from sfumato.release.keys import Key
 
 _SHOWN = 12  # rows of a table that is printed
-
-
-@dataclass(frozen=True, eq=False)
-class Key:
-    """Cells of one axis, by which answers are grouped."""
-
-    position: int
-    axis: Axis
-    cells: NDArray[np.int64]
-
-    @property
-    def names(self) -> list[str]:
-        """What the cells are called."""
-        named = self.axis.cell_names()
-        return [named[cell] for cell in self.cells.tolist()]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
