@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sfumato.domain import Interval, Labels
+from sfumato.domain import Domain
+from sfumato.domain.factor import PLACE
+from sfumato.domain.ordered import Ordered
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.files import replacing
+from sfumato.release.answering import tabled
+from sfumato.release.asking import asked
+from sfumato.release.frames import all_keys, rows_of, said
+from sfumato.release.intervals import check_confidence
+from sfumato.release.keys import Key
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
+    from sfumato.release.view import View
 
 # About 250 bytes a rectangle: beyond this no map tool opens the file.
 LARGEST_GEOJSON = 1_000_000
@@ -67,24 +77,35 @@ def _harmless(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def to_geojson(release: Release, path: str | Path) -> Path:
-    """A FeatureCollection of rectangles with `count` and `stderr`; x is taken as longitude and y as latitude.
+def to_geojson(
+    release: Release,
+    view: View,
+    path: str | Path,
+    *,
+    by: str | Iterable[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    confidence: float = 0.95,
+) -> Path:
+    """A FeatureCollection of rectangles with `count`, `stderr`, `low` and `high`; x is taken as longitude and y as
+    latitude. On a product everything else is summed over; with `by` there is one property a column of the table, such
+    as `count_bike`, and `where` says which part is meant.
 
     The guarantee stands beside the features, under `guarantee`, `epsilon` and `private`.
     """
-    domain = release.domain
-    if domain.ndim != 2 or not domain.is_spatial:
-        raise InvalidInput(
-            "GeoJSON needs a grid of two interval axes; this release has the axes "
-            f"{', '.join(map(repr, domain.names))}. Nothing was written. Use to_parquet or to_csv."
-        )
-    if domain.size > LARGEST_GEOJSON:
+    place = _place(release.domain)
+    groups = (by,) if isinstance(by, str) else tuple(by or ())
+    question = asked(release.domain, None, {}, where, (*(release.domain.names[i] for i in place), *groups), "bracket")
+    size = math.prod(question.shape)
+    if size > LARGEST_GEOJSON:
         raise TooLarge(
-            f"{domain.size:,} cells are too many for GeoJSON (at most {LARGEST_GEOJSON:,}). Nothing was written. "
+            f"{size:,} cells are too many for GeoJSON (at most {LARGEST_GEOJSON:,}). Nothing was written. "
             "Use to_parquet."
         )
-    x, y = (list(map(repr, axis.edges.tolist())) for axis in domain.intervals)
-    counts, errors = release.counts.tolist(), release.cells().stderr.tolist()
+    table = tabled(view, question, check_confidence(confidence), "bracket")
+    figures = {"count": table.value, "stderr": table.stderr, "low": table.low, "high": table.high}
+    across, up, *rest = table.keys
+    columns = _columns(rest, list(figures))
+    values = np.stack([np.asarray(part).reshape(len(across.cells), len(up.cells), -1) for part in figures.values()])
     about = {
         "guarantee": str(release.guarantee),
         "epsilon": str(release.guarantee.epsilon),
@@ -93,23 +114,50 @@ def to_geojson(release: Release, path: str | Path) -> Path:
     }
     with replacing(path) as file:
         file.write(f'{{"type":"FeatureCollection",{json.dumps(about)[1:-1]},"features":['.encode("ascii"))
-        for i, (row, row_errors) in enumerate(zip(counts, errors, strict=True)):
-            lines = [
-                _rectangle(x[i], y[j], x[i + 1], y[j + 1], count, error)
-                for j, (count, error) in enumerate(zip(row, row_errors, strict=True))
-            ]
+        for i, (x0, x1) in enumerate(_ends(across)):
+            rows = np.moveaxis(values[:, i], 0, -1).reshape(len(up.cells), -1).tolist()
+            lines = [_rectangle(x0, y0, x1, y1, columns, row) for (y0, y1), row in zip(_ends(up), rows, strict=True)]
             file.write(((",\n" if i else "\n") + ",\n".join(lines)).encode("ascii"))
         file.write(b"\n]}\n")
     return Path(path)
 
 
-def _rectangle(x0: str, y0: str, x1: str, y1: str, count: float, error: float) -> str:
+def _place(domain: Domain) -> tuple[int, ...]:
+    """The two interval axes of a place: of the factor of that name, else of the only one with two such axes."""
+    numbers = [f for f in domain.factors if [domain.axes[i].reads for i in f.positions] == ["numbers", "numbers"]]
+    named = [factor for factor in numbers if factor.name == PLACE] or numbers
+    if len(named) != 1:
+        raise InvalidInput(
+            "GeoJSON needs a grid of two interval axes; this release has the axes "
+            f"{', '.join(map(repr, domain.names))}. Nothing was written. Use to_parquet or to_csv."
+        )
+    return named[0].positions
+
+
+def _columns(keys: Sequence[Key], figures: Sequence[str]) -> list[str]:
+    """The names of the properties, as JSON: count_bike, stderr_bike, …, each once."""
+    found: list[str] = []
+    for cells in product(*(key.short_names for key in keys)):
+        for figure in figures:
+            name = "_".join([figure, *cells])
+            while name in found:
+                name += "_"
+            found.append(name)
+    return [json.dumps(name) for name in found]
+
+
+def _ends(key: Key) -> list[tuple[str, str]]:
+    edges = list(map(repr, cast(Ordered, key.axis).edges.tolist()))
+    return [(edges[cell], edges[cell + 1]) for cell in key.cells.tolist()]
+
+
+def _rectangle(x0: str, y0: str, x1: str, y1: str, columns: Sequence[str], row: Sequence[float]) -> str:
     """One cell; its ring runs counter-clockwise, as RFC 7946 asks."""
     ring = f"[{x0},{y0}],[{x1},{y0}],[{x1},{y1}],[{x0},{y1}],[{x0},{y0}]"
-    return (
-        f'{{"type":"Feature","geometry":{{"type":"Polygon","coordinates":[[{ring}]]}},'
-        f'"properties":{{"count":{count!r},"stderr":{"null" if math.isnan(error) else repr(error)}}}}}'
+    told = ",".join(
+        f"{name}:{'null' if math.isnan(value) else repr(value)}" for name, value in zip(columns, row, strict=True)
     )
+    return f'{{"type":"Feature","geometry":{{"type":"Polygon","coordinates":[[{ring}]]}},"properties":{{{told}}}}}'
 
 
 def points_of(release: Release) -> Any:
@@ -122,24 +170,5 @@ def points_of(release: Release) -> Any:
 
 def table_of(release: Release) -> Any:
     """The release as a pyarrow table, one row a cell in C order."""
-    import pyarrow as pa
-
-    domain = release.domain
-    index = np.indices(domain.shape, sparse=True)
-    columns: dict[str, Any] = {}
-
-    def add(name: str, along: Any, position: Any) -> None:
-        while name in columns or name in ("count", "stderr"):  # an axis may bear any name
-            name += "_"
-        places = np.broadcast_to(position, domain.shape).ravel()
-        columns[name] = pa.array(along).take(pa.array(places))
-
-    for axis, position in zip(domain.axes, index, strict=True):
-        if isinstance(axis, Interval):
-            add(f"{axis.name}_low", axis.edges[:-1], position)
-            add(f"{axis.name}_high", axis.edges[1:], position)
-        elif isinstance(axis, Labels):
-            add(axis.name, list(axis.labels), position)
-    columns["count"] = release.counts.ravel()
-    columns["stderr"] = pa.array(release.cells().stderr.ravel(), from_pandas=True)  # unknown becomes null
-    return pa.table(columns).replace_schema_metadata({"guarantee": str(release.guarantee), "release": release.id})
+    figures = {"count": release.counts, "stderr": release.cells().stderr}
+    return said(rows_of(all_keys(release.domain), release.domain.shape, figures), release)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._types import Floats
-from sfumato.domain import Axis, Labels
+from sfumato.domain import Axis, Domain, Labels
 from sfumato.domain.instants import Instants
 from sfumato.domain.ordered import Ordered
 from sfumato.errors import InvalidInput, MissingExtra
@@ -19,7 +19,7 @@ from sfumato.release.answer import Answer
 from sfumato.release.keys import Key
 
 if TYPE_CHECKING:
-    from sfumato.domain import Domain
+    from sfumato.release.release import Release
 
 KINDS = ("arrow", "pandas", "polars")
 
@@ -76,6 +76,16 @@ def columns_of(axis: Axis) -> dict[str, Any]:
     return {"_low": edges[:-1], "_high": edges[1:]}
 
 
+def table_of_cells(release: Release, cells: Answer) -> Any:
+    """Every cell of a release as a row; the guarantee in words in the metadata."""
+    return said(rows_of(all_keys(release.domain), release.domain.shape, measures(cells)), release)
+
+
+def said(table: Any, release: Release) -> Any:
+    """A table with what a release promises in its metadata."""
+    return table.replace_schema_metadata({"guarantee": str(release.guarantee), "release": release.id})
+
+
 def framed(table: Any, kind: str) -> Any:
     """An Arrow table as what was asked for."""
     if kind not in KINDS:
@@ -109,6 +119,13 @@ def dataset(keys: Sequence[Key], shape: tuple[int, ...], figures: Mapping[str, F
         for ending, along in _coordinates(key.axis).items():
             coordinates[_apart([f"{name}{ending}"], {**coordinates, **figures})[0]] = (name, along[key.cells])
     return xarray.Dataset({name: (names, np.asarray(values)) for name, values in figures.items()}, coordinates)
+
+
+def dataset_of_cells(release: Release, cells: Answer) -> Any:
+    """Every cell of a release, one dimension an axis."""
+    found = dataset(all_keys(release.domain), release.domain.shape, measures(cells))
+    told = {"guarantee": str(release.guarantee), "release": release.id, "confidence": cells.confidence}
+    return found.assign_attrs(told)
 
 
 def _apart(names: Sequence[str], taken: Mapping[str, Any]) -> list[str]:

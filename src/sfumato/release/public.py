@@ -69,6 +69,12 @@ class PublicTotals:
             found = np.asarray(self._table.sums(low[:, at], high[:, at]), dtype=np.float64)
         return np.where((high > low).all(axis=-1), found, 0.0)
 
+    def most_of_cells(self) -> Floats:
+        """The most records that every single cell can hold, in an array that broadcasts to the shape."""
+        if self.totals is None:
+            return np.full((1,) * len(self.shape), np.inf)
+        return self.totals.reshape([n if i in self.axes else 1 for i, n in enumerate(self.shape)]).astype(np.float64)
+
     @cached_property
     def _table(self) -> SummedArea:
         return SummedArea(np.zeros(1, dtype=np.int64) if self.totals is None else self.totals)

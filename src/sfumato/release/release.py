@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -262,6 +262,29 @@ class Release:
 
         return save(self, path)
 
+    def to_frame(self, kind: str = "arrow", *, confidence: float = 0.95) -> Any:
+        """Every cell as a row: its bounds or labels along the axes, then value, stderr, low and high. An Arrow table,
+        or with ``"pandas"`` or ``"polars"`` a frame of theirs.
+
+        >>> plan = sf.plan(sf.unbounded(sf.Line(0, 4, cells=4)), sf.histogram(), epsilon=1)
+        >>> plan.publish(np.array([3, 0, 5, 1])).to_frame().column_names
+        ['x_low', 'x_high', 'value', 'stderr', 'low', 'high']
+        """
+        from sfumato.release.frames import framed, table_of_cells
+
+        return framed(table_of_cells(self, self._clipped_cells(confidence)), kind)
+
+    def to_xarray(self, *, confidence: float = 0.95) -> Any:
+        """The cells as an `xarray.Dataset` with the variables value, stderr, low and high, one dimension an axis."""
+        from sfumato.release.frames import dataset_of_cells
+
+        return dataset_of_cells(self, self._clipped_cells(confidence))
+
+    def _clipped_cells(self, confidence: float) -> Answer:
+        """The cells with ends cut to what a number of records can be, as `answer` has them."""
+        found, most = self.cells(confidence=confidence), self._view.public.most_of_cells()
+        return replace(found, low=np.clip(found.low, 0.0, most), high=np.clip(found.high, 0.0, most))
+
     def to_parquet(self, path: str | Path, *, points: bool = False) -> Path:
         """Write a plain table: one row a cell with its bounds, estimate and standard error; with `points`, one row a
         synthetic point.
@@ -276,11 +299,20 @@ class Release:
 
         return to_csv(self, path)
 
-    def to_geojson(self, path: str | Path) -> Path:
-        """Write the cells of a two-dimensional release as rectangles with their estimates."""
+    def to_geojson(
+        self,
+        path: str | Path,
+        *,
+        by: str | Iterable[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        confidence: float = 0.95,
+    ) -> Path:
+        """Write the cells of a place as rectangles with their estimates; on a product everything else is summed over,
+        and with `by` there is one property a group, such as count_bike.
+        """
         from sfumato.release.export import to_geojson
 
-        return to_geojson(self, path)
+        return to_geojson(self, self._view.alone, path, by=by, where=where, confidence=confidence)
 
     def plot(
         self,

@@ -93,6 +93,11 @@ class View:
         """Sums over boxes of cells."""
         return SummedArea(self.counts)
 
+    @property
+    def alone(self) -> View:
+        """Without the parts of a mechanism that smooths: of every cell its noise is told, where that is all."""
+        return View(self.counts, self.model, self.biased, self.public)
+
     def figures(self, boxes: Boxes, confidence: float, cut: str, sets: Mapping[int, Integers]) -> Figures:
         """The answers to ranges; `sets` are cells taken together along some axes, whatever the ranges say of those."""
         if sets and (self.grids or self.runs is not None):
@@ -141,7 +146,7 @@ class View:
         runs = [_runs_of(cells) for cells in sets.values()]
         pieces = list(product(*runs))
         each = 1 - (1 - confidence) / max(len(pieces), 1)
-        sums = View(self.counts, self.model, self.biased, self.public).figures(boxes, confidence, cut, sets)
+        sums = self.alone.figures(boxes, confidence, cut, sets)
         low, high = np.zeros(len(boxes)), np.zeros(len(boxes))
         for piece in pieces:
             part = boxes
