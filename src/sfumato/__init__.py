@@ -41,9 +41,10 @@ from sfumato.planning import Plan, epsilon_for, plan
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.policies.relation_policy import policy
 from sfumato.promise import Guarantee
+from sfumato.publication import Publication, load_publication
 from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, anything, change, move, presence, relation_from_text
-from sfumato.release import Answer, Release, load
+from sfumato.release import Answer, Release, Table, load
 from sfumato.vault import Vault
 from sfumato.workload import (
     Workload,
@@ -104,12 +105,14 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyMismatch",
+    "Publication",
     "Relation",
     "Release",
     "SeededSource",
     "SfumatoError",
     "SfumatoWarning",
     "Stream",
+    "Table",
     "Times",
     "TooLarge",
     "Undelivered",
@@ -129,6 +132,7 @@ __all__ = [
     "histogram",
     "levels",
     "load",
+    "load_publication",
     "marginals",
     "mechanisms",
     "median",

@@ -56,6 +56,13 @@ class Axis(ABC):
     def spec(self) -> dict[str, Any]:
         """The axis as plain data for a file."""
 
+    def entry(self) -> dict[str, Any]:
+        """The axis without its name as people write it in a file of a publication: a list of edges, a start and stop.
+
+        Read back it makes an equal axis.
+        """
+        raise InvalidInput(f"Axis {self.name!r} cannot be written to a file of a publication. Nothing was written.")
+
     @abstractmethod
     def cell_names(self) -> list[str]:
         """What people call the cells, in their order."""

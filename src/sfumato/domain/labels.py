@@ -105,6 +105,10 @@ class Labels(Axis):
         other = "" if self.other is None else f", other={self.other!r}"
         return f"Categories({shorten(self.labels)}{name}{other})"
 
+    def entry(self) -> dict[str, Any]:
+        """The labels, and the one for the rest."""
+        return {"labels": list(self.labels)} | ({} if self.other is None else {"other": self.other})
+
     def spec(self) -> dict[str, Any]:
         """The axis as plain data."""
         return {"kind": "labels", "name": self.name, "labels": list(self.labels), "other": self.other}

@@ -277,7 +277,7 @@ class Explicit(Moves):
         """By searches from every cell; from one, and twice as far, where there are many."""
         size = math.prod(shape)
         if size <= SEARCHED:
-            return float(self._searched(shape, list(range(size))).max())
+            return float(self.between(shape).max())
         return 2 * float(self._searched(shape, [size // 2]).max())
 
     def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
@@ -293,6 +293,10 @@ class Explicit(Moves):
         from scipy.sparse.csgraph import connected_components  # slow to import, and only listed graphs need it
 
         return connected_components(self._graph(shape), directed=False)[1].astype(np.int64)
+
+    def between(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        """How many moves lead from every cell to every other, for few cells."""
+        return self._searched(shape, list(range(math.prod(shape))))
 
     def _graph(self, shape: tuple[int, ...]) -> Any:
         from scipy.sparse import csr_matrix

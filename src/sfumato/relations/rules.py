@@ -34,6 +34,10 @@ class Rule(ABC):
         """The same rule, about a factor of this name."""
         return replace(self, of=of)
 
+    def along(self, axis: str) -> Rule:
+        """What it comes to along one axis of its factor, taken alone."""
+        return self.named(axis)
+
     @property
     def places(self) -> Any:
         """Where a record may also appear or vanish by it; None: nowhere."""
@@ -87,6 +91,11 @@ class Move(Rule):
         if self.sources is not None and self.delta.unit == SECONDS:
             raise InvalidInput("sources are places, and this move is one in time. Leave them out.")
         object.__setattr__(self, "sources", plain_places(self.sources))
+
+    def along(self, axis: str) -> Move:
+        """No metric in axis units is shorter than its longest axis; nothing is known of sources along one alone."""
+        metric = self.metric if self.delta.unit == METRES else "euclidean"
+        return replace(self, of=axis, metric=metric, sources=None)
 
     @property
     def places(self) -> Any:
