@@ -41,11 +41,23 @@ from sfumato.planning import Plan, epsilon_for, plan
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.policies.relation_policy import policy
 from sfumato.promise import Guarantee
+from sfumato.publication import Publication, load_publication
 from sfumato.publishing import median, quantile, refine_until
-from sfumato.relations import Relation, anything, change, move, presence
-from sfumato.release import Answer, Release, load
+from sfumato.relations import Relation, anything, change, move, presence, relation_from_text
+from sfumato.release import Answer, Release, Table, load
 from sfumato.vault import Vault
-from sfumato.workload import Workload, ask, histogram, levels, marginals, prefixes, queries, ranges, scales
+from sfumato.workload import (
+    Workload,
+    ask,
+    histogram,
+    levels,
+    marginals,
+    prefixes,
+    queries,
+    ranges,
+    scales,
+    workload_from_text,
+)
 
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
@@ -93,12 +105,14 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyMismatch",
+    "Publication",
     "Relation",
     "Release",
     "SeededSource",
     "SfumatoError",
     "SfumatoWarning",
     "Stream",
+    "Table",
     "Times",
     "TooLarge",
     "Undelivered",
@@ -118,6 +132,7 @@ __all__ = [
     "histogram",
     "levels",
     "load",
+    "load_publication",
     "marginals",
     "mechanisms",
     "median",
@@ -131,10 +146,12 @@ __all__ = [
     "ranges",
     "refine_until",
     "register",
+    "relation_from_text",
     "scales",
     "threshold",
     "unbounded",
     "within",
+    "workload_from_text",
 ]
 
 

@@ -130,19 +130,19 @@ def test_cells_located_by_floor(monkeypatch):
     assert audit(plan, seed=1).passed
 
     def by_division(precision):
-        def accumulate(self, values, cells):
-            inside = np.clip(values, self.low, self.high).astype(precision)
+        def add(self, scaled, cells):
+            inside = np.clip(scaled, self.low, self.high).astype(precision)
             quotient = (inside - precision(self.low)) / precision(self.step)
             cells *= self.cells
             cells += np.clip(np.floor(quotient), 0, self.cells - 1).astype(np.int64)
 
-        return accumulate
+        return add
 
-    monkeypatch.setattr(sf.Interval, "accumulate", by_division(np.float32))
+    monkeypatch.setattr(sf.Interval, "add", by_division(np.float32))
     found = audit(plan, seed=1)
     assert found.epsilon == Fraction(3, 2)
     assert abs(found.witness.edge[0] - found.witness.edge[1]) == 3
-    monkeypatch.setattr(sf.Interval, "accumulate", by_division(np.float64))
+    monkeypatch.setattr(sf.Interval, "add", by_division(np.float64))
     adversarial, oracle = (existing("domain/test_interval.py", name) for name in ("adversarial", "oracle"))
     axis = sf.Interval("x", -74.3, -73.7, 1000)
     values = adversarial(axis)

@@ -118,6 +118,7 @@ def test_bins_narrower_than_a_move_cost_what_they_cross():
 # --- every edge -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_edge_is_hidden_at_epsilon(name):
     """measure(x', η) = measure(x, η + c) to the last bit, at a cost of at most ε, for every edge of every policy."""

@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import dijkstra
 
 import sfumato as sf
 from sfumato.linear import Haar, Hierarchy, Identity, Prefix
-from sfumato.policies.moves import Ahead, Complete, Explicit, Neighbours, NoMoves
+from sfumato.policies.moves import Complete, Explicit, Neighbours, NoMoves
+from sfumato.policies.uneven import Ahead
 
 SHAPES = [(6,), (3, 4), (2, 3, 2)]
 
@@ -44,6 +45,7 @@ def test_ways_are_the_shortest_paths(moves, shape):
     assert moves.follow_rule == bool(np.isfinite(found).all())
     assert moves.exist == bool(len(moves.edges(shape)))
     assert moves.join_all == (found.max() == 1)
+    assert moves.count(shape) == len(moves.edges(shape))
 
 
 @pytest.mark.parametrize(("moves", "shape"), CASES, ids=NAMES)
@@ -109,6 +111,7 @@ def test_moves_along_uneven_cells_are_those_written_out():
             assert moves.direct((6,), u, v) == written.direct((6,), u, v)
     assert moves.across((6,)) == written.across((6,))
     assert moves.sizes((6,)).tolist() == [[2]]
+    assert moves.count((6,)) == len(pairs)
     operator = Hierarchy(6, (3, 1), (2, 1))
     types = [kinds[0] for kinds in moves.pair_types((operator,))]
     largest = max(int((np.abs(t.values[:, 0] - t.values[:, 1]) @ t.counts.T).max()) for t in types)

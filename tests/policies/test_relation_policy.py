@@ -42,6 +42,8 @@ def test_everything_is_that_of_the_graph_written_out(seed: int) -> None:
     found[ends[:, 0], ends[:, 1]] = found[ends[:, 1], ends[:, 0]] = True
     assert (found == joined).all()
     assert len(np.unique(edges, axis=0)) == len(edges)
+    between = (edges >= 0).all(axis=1).sum()
+    assert policy.moves.count(domain.shape) <= between <= len(policy.relation.terms) * policy.moves.count(domain.shape)
 
     one_rule = len({(rule.of, json.dumps(rule.spec())) for rule in policy.relation.rules}) == len(
         {rule.of for rule in policy.relation.rules}
@@ -159,3 +161,11 @@ def test_what_is_refused(call, words: str) -> None:
     with pytest.raises(sf.InvalidInput) as refused:
         call()
     assert words in str(refused.value)
+
+
+def test_a_spanning_tree_among_too_many_edges_is_refused_before_they_are_listed() -> None:
+    place = sf.Grid(bounds=(0, 0, 1, 1), shape=(1024, 1024))
+    space = place * sf.Line(0, 1024, cells=1024, name="t")
+    policy = sf.policy(space, hide=sf.move(0.01) | sf.move(1, of="t"))
+    with pytest.raises(sf.TooLarge, match="too many to search for a spanning tree"):
+        policy.spanner()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.linear import Haar, Hats, Hierarchy, Identity, Kronecker, Prefix, PrefixBlocks, nested_blocks
 from sfumato.policies import distance, wide
-from sfumato.policies.distance import _graph, _search
+from sfumato.policies.distance import _graph, search
 
 LINES = {
     "identity": Identity,
@@ -81,7 +81,7 @@ def drawn_graph(data, size):
 @given(data=st.data(), size=st.integers(2, 30), searches=st.integers(4, 9))
 def test_a_few_searches_find_the_diameter_or_more(data, size, searches):
     policy = drawn_graph(data, size)
-    graph, true = _graph(policy), _search(policy, list(range(size)))[:, :size].max()
+    graph, true = _graph(policy), search(policy, list(range(size)))[:, :size].max()
     assert wide.large_diameter(graph, size) == true
     before = wide.MOST_WORK, wide.FEWEST_SEARCHES
     try:
@@ -90,7 +90,7 @@ def test_a_few_searches_find_the_diameter_or_more(data, size, searches):
     finally:
         wide.MOST_WORK, wide.FEWEST_SEARCHES = before
     for root in range(size):
-        assert (wide.depths(graph, root)[0][:size] == _search(policy, [root])[0, :size]).all()
+        assert (wide.depths(graph, root)[0][:size] == search(policy, [root])[0, :size]).all()
 
 
 @pytest.mark.parametrize("absent", [False, True])

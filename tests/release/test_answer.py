@@ -288,7 +288,8 @@ REFUSALS = {
     ),
     "a range over labels": (
         lambda: known(MIXED, range(12)).answer((0, 1, 2, 3)),
-        "ranges need a domain whose axes are all intervals; this one has labels.",
+        "a range without a name could be that of any of 'hour', 'week'. Nothing was answered. Name it, as in "
+        "where={'hour': …}.",
     ),
     "a label that is not there": (
         lambda: known(MEANS, range(3)).answer(["bus", "ship"]),

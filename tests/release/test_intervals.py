@@ -209,7 +209,7 @@ def errors(plan: sf.Plan, low: np.ndarray, high: np.ndarray, samples: int) -> np
     found = []
     for _ in range(-(-samples // len(low))):
         release = plan.publish(counts, source=source)
-        value = release._table.fractional_sums(low, high)
+        value = release._view.table.fractional_sums(low, high)
         found.append(value - 5 * (high - low).prod(axis=1))
     assert np.allclose(release.answer(ranges).value, value)  # the ranges mean what they should
     return np.array(found)

@@ -18,6 +18,7 @@
     expression   the cell of a record as one expression for every engine
     stages       its steps on each kind of axis
     native       counting inside the engine of the frame
+    located      the cell of every record, one by one
     stream       counting here, batch by batch, in memory that does not grow
     entities     at most m records an entity, of any number of records
     reservoir    the choice itself, which does not look at them
@@ -28,8 +29,9 @@ No engine is imported before it is needed.
 """
 
 from sfumato.counting.counts import Counts
+from sfumato.counting.located import NOWHERE, locate_records, locate_values
 from sfumato.counting.report import CountReport
 from sfumato.counting.run import count
 from sfumato.counting.tally import count_points
 
-__all__ = ["CountReport", "Counts", "count", "count_points"]
+__all__ = ["NOWHERE", "CountReport", "Counts", "count", "count_points", "locate_records", "locate_values"]

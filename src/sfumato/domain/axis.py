@@ -39,6 +39,11 @@ class Axis(ABC):
         """What distances along it are measured in: OWN numbers, SECONDS, or None where values have no distances."""
         return {"numbers": OWN, "times": SECONDS}.get(self.reads)
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether there are values that none of its cells holds: whoever has one is not there."""
+        return False
+
     @abstractmethod
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:
         """The cell of each value. Every value that is not missing has one, or the call is refused."""
@@ -50,6 +55,13 @@ class Axis(ABC):
     @abstractmethod
     def spec(self) -> dict[str, Any]:
         """The axis as plain data for a file."""
+
+    def entry(self) -> dict[str, Any]:
+        """The axis without its name as people write it in a file of a publication: a list of edges, a start and stop.
+
+        Read back it makes an equal axis.
+        """
+        raise InvalidInput(f"Axis {self.name!r} cannot be written to a file of a publication. Nothing was written.")
 
     @abstractmethod
     def cell_names(self) -> list[str]:

@@ -148,6 +148,10 @@ class Bins(Ordered):
         name = "" if self.name == "x" else f", name={self.name!r}"
         return f"Line(edges={listed(self.cuts)}{name})"
 
+    def entry(self) -> dict[str, Any]:
+        """Its edges."""
+        return {"edges": list(self.cuts)}
+
     def spec(self) -> dict[str, Any]:
         """The axis as plain data."""
         return {"kind": "bins", "name": self.name, "edges": list(self.cuts)}

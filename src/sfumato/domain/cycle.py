@@ -197,6 +197,10 @@ class Round(Timed):
         unit = {"weekday": "day", "month": "month"}.get(self.of, "hour")
         return f"{cells} {unit}{'s' if cells > 1 else ''}"
 
+    def entry(self) -> dict[str, Any]:
+        """What comes round, and its zone."""
+        return {"cycle": self.of} | ({} if self.tz is None else {"tz": self.tz})
+
     def spec(self) -> dict[str, Any]:
         """The axis as plain data."""
         return {"kind": "cycle", "name": self.name, "of": self.of, "tz": self.tz}

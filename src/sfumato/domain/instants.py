@@ -8,6 +8,7 @@ before or after is clamped to the first or last cell, which never lengthens a mo
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from fractions import Fraction
@@ -171,6 +172,15 @@ class Instants(Timed):
     def size(self, cells: int) -> str:
         """How long so many steps usually are, in words."""
         return in_words(self.every * cells)
+
+    def entry(self) -> dict[str, Any]:
+        """From when to when, by which step, where that says it all; else every step in microseconds."""
+        tz = {} if self.tz is None else {"tz": self.tz}
+        ends = {"start": self._end(self.start), "stop": self._end(self.stop), "every": in_words(self.every)}
+        with suppress(InvalidInput):  # steps of whole days that begin at no midnight
+            if steps(ends["start"], ends["stop"], ends["every"], self.name, self.tz) == self:
+                return ends | tz
+        return {"start": self.start, "steps": [list(run) for run in self.runs]} | tz
 
     def spec(self) -> dict[str, Any]:
         """The axis as plain data."""

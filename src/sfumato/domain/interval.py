@@ -195,6 +195,10 @@ class Interval(Ordered):
         name = "" if self.name == "x" else f", name={self.name!r}"
         return f"Line({plain(self.low)}, {plain(self.high)}, cells={self.cells}{name})"
 
+    def entry(self) -> dict[str, Any]:
+        """Its ends and the number of cells."""
+        return {"low": self.low, "high": self.high, "cells": self.cells}
+
     def spec(self) -> dict[str, Any]:
         """The axis as plain data; Python writes and reads a double without loss."""
         return {

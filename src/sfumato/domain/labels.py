@@ -66,6 +66,11 @@ class Labels(Axis):
         """``str``, ``int`` or ``bool``: what the labels are."""
         return type(self.labels[0])
 
+    @property
+    def leaves_out(self) -> bool:
+        """All that is not among the labels, unless there is one for the rest."""
+        return self.other is None
+
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:
         """The position of each value in the list; an unknown one goes to ``other`` or is refused."""
         array = np.asarray(values)
@@ -99,6 +104,10 @@ class Labels(Axis):
         name = "" if self.name == "category" else f", name={self.name!r}"
         other = "" if self.other is None else f", other={self.other!r}"
         return f"Categories({shorten(self.labels)}{name}{other})"
+
+    def entry(self) -> dict[str, Any]:
+        """The labels, and the one for the rest."""
+        return {"labels": list(self.labels)} | ({} if self.other is None else {"other": self.other})
 
     def spec(self) -> dict[str, Any]:
         """The axis as plain data."""

@@ -20,6 +20,7 @@ from sfumato.noise import Source
 from sfumato.planning.by_scale import ScaleError, by_scale, in_words
 from sfumato.policies import Policy
 from sfumato.promise import Guarantee
+from sfumato.publication import Publication
 from sfumato.reading import visible
 from sfumato.vault import Vault
 from sfumato.workload import Workload
@@ -118,6 +119,24 @@ class Plan:
         from sfumato.publishing import publish  # the one door through which private data enters
 
         return publish(self, counts, points=points, ledger=ledger, vault=vault, label=label, source=source)
+
+    def to_toml(self) -> str:
+        """The file of a publication by this plan, without data and account: `sf.load_publication` reads it, and the
+        command line takes it. A mechanism that was forced is named in it, without its options.
+
+        >>> plan = sf.plan(sf.bounded(sf.Line(0, 24, cells=24, name="hour")), sf.histogram(), epsilon=1)
+        >>> print(plan.to_toml().splitlines()[0])
+        hide = "anything()"
+        """
+        names = {other.name for other in self.alternatives}
+        forced = self.mechanism.name if names == {self.mechanism.name} else None
+        return Publication(
+            policy=self.policy,
+            ask=self.workload,
+            epsilon=self.epsilon,
+            max_per_entity=self.max_per_entity,
+            mechanism=forced,
+        ).to_toml()
 
     def describe(self) -> str:
         """The plan in plain words, for a terminal.

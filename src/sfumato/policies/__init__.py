@@ -10,6 +10,7 @@ from sfumato.policies.equivalence import Transformed, transform
 from sfumato.policies.exchange import exchange_rate
 from sfumato.policies.moves import ABSENT, Complete, Explicit, Moves, NoMoves, Stencil
 from sfumato.policies.policy import Policy
+from sfumato.policies.price import price
 from sfumato.policies.product_moves import Leg, ProductMoves
 from sfumato.policies.spanner import Spanner
 from sfumato.policies.within import steps_within, within
@@ -30,6 +31,7 @@ __all__ = [
     "exchange_rate",
     "graph",
     "policy_from_spec",
+    "price",
     "steps_within",
     "threshold",
     "transform",

@@ -23,7 +23,7 @@ def distance(policy: Policy, u: int, v: int) -> float:
     if u == v:
         return 0
     if policy.moves.listed:
-        return float(_search(policy, [u])[0, v if v != ABSENT else policy.domain.size])
+        return float(search(policy, [u])[0, v if v != ABSENT else policy.domain.size])
     if ABSENT in (u, v):
         return float(to_absent(policy, np.array([max(u, v)]))[0])
     detour = float(to_absent(policy, np.array([u, v])).sum())
@@ -42,7 +42,7 @@ def diameter(policy: Policy) -> float:
             return math.inf
         if size > SMALL_GRAPH:
             return large_diameter(_graph(policy), size)
-        return float(_search(policy, list(range(size)))[:, :size].max())
+        return float(search(policy, list(range(size)))[:, :size].max())
     return min(moves.across(policy.domain.shape), 2 * eccentricity(policy))
 
 
@@ -60,7 +60,7 @@ def to_absent(policy: Policy, cells: NDArray[np.int64]) -> NDArray[np.float64]:
     if policy.absent is None:
         return np.full(len(cells), math.inf)
     if policy.moves.listed:
-        return np.asarray(_search(policy, [ABSENT])[0, cells], dtype=np.float64)
+        return np.asarray(search(policy, [ABSENT])[0, cells], dtype=np.float64)
     boundary = policy.arguments.get("sources") == "boundary"
     return 1.0 + policy.moves.to_sources(policy.absent, cells, boundary=boundary)
 
@@ -76,7 +76,7 @@ def _graph(policy: Policy) -> Any:
     return csr_matrix((np.ones(len(both), dtype=np.int8), (both[:, 0], both[:, 1])), shape=(size + 1, size + 1))
 
 
-def _search(policy: Policy, sources: list[int]) -> NDArray[Any]:
+def search(policy: Policy, sources: list[int]) -> NDArray[Any]:
     """Breadth-first distances from some vertices to all of them, ⊥ last."""
     from scipy.sparse.csgraph import dijkstra  # slow to import, and only explicit graphs need it
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.errors import PolicyMismatch
-from sfumato.linear import distinct_rows
-from sfumato.policies.distance import _search, to_absent
+from sfumato.policies.distance import search, to_absent
+from sfumato.policies.longest import longest_way
 from sfumato.policies.moves import Stencil
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def _moved(account: Policy, release: Policy) -> float:
     if release.moves.join_all:
         return 1
     if isinstance(account.moves, Stencil) and isinstance(release.moves, Stencil):
-        offsets = distinct_rows(np.abs(account.moves.offsets))
-        direct = max(release.moves.steps(offset) for offset in _longest(offsets))
+        direct = longest_way(account.moves, release.moves, account.domain.shape)
         return min(direct, release.diameter)
     if not release.moves.exist:
         return 2 * release.eccentricity
@@ -70,16 +69,7 @@ def _moved(account: Policy, release: Policy) -> float:
     sources, inverse = np.unique(pairs[:, 0], return_inverse=True)
     largest = 0.0
     for start in range(0, len(sources), 512):
-        table = _search(release, [int(s) for s in sources[start : start + 512]])
+        table = search(release, [int(s) for s in sources[start : start + 512]])
         chosen = (inverse >= start) & (inverse < start + 512)
         largest = max(largest, float(table[inverse[chosen] - start, pairs[chosen, 1]].max()))
     return largest
-
-
-def _longest(offsets: np.ndarray) -> list[np.ndarray]:
-    """The offsets that no other one exceeds along every axis: the others are reached no later."""
-    kept: list[np.ndarray] = []
-    for offset in offsets[np.argsort(-offsets.sum(axis=1), kind="stable")]:
-        if not any((other >= offset).all() for other in kept):
-            kept.append(offset)
-    return kept

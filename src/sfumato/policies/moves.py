@@ -1,4 +1,4 @@
-"""The edges between cells, in the four forms they come in. Edges to ⊥ are kept apart, as a mask over the cells."""
+"""The edges between cells, in the forms they come in. Edges to ⊥ are kept apart, as a mask over the cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from sfumato.errors import TooLarge
 from sfumato.linear import Operator, PairTypes, distinct_rows
-from sfumato.linear.estimator import LARGEST_EXPLICIT
 from sfumato.policies import steps
 
 # Edge lists are for small domains, tests and exports; above this many edges nobody wants one.
@@ -48,6 +47,11 @@ class Moves(ABC):
     @abstractmethod
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Every edge as a pair of cell numbers."""
+
+    def count(self, shape: tuple[int, ...]) -> int:
+        """How many edges there are at least, as far as that is known without listing them."""
+        del shape
+        return 0
 
     def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """How far moves lead along every axis: a row for every kind of move, or for those that no other exceeds."""
@@ -140,11 +144,14 @@ class Complete(Moves):
     join_all = True
     follow_rule = True
 
+    def count(self, shape: tuple[int, ...]) -> int:
+        """All pairs."""
+        return math.comb(math.prod(shape), 2)
+
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """All pairs."""
-        size = int(np.prod(shape))
-        refuse_long(size * (size - 1) // 2)
-        return np.stack(np.triu_indices(size, k=1), axis=-1).astype(np.int64)
+        refuse_long(self.count(shape))
+        return np.stack(np.triu_indices(math.prod(shape), k=1), axis=-1).astype(np.int64)
 
     def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """No move leads farther than from one corner to the opposite one."""
@@ -236,7 +243,7 @@ class Stencil(Moves):
             types = []
             for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
                 if (axis, int(o)) not in seen:
-                    seen[axis, int(o)] = _both_ways(factor, int(o)) if len(factors) > 1 else factor.pair_types(int(o))
+                    seen[axis, int(o)] = both_ways(factor, int(o)) if len(factors) > 1 else factor.pair_types(int(o))
                 types.append(seen[axis, int(o)])
             yield types
 
@@ -252,6 +259,11 @@ class Explicit(Moves):
     pairs: NDArray[np.int64]
     listed = True
 
+    def count(self, shape: tuple[int, ...]) -> int:
+        """The length of the list."""
+        del shape
+        return len(self.pairs)
+
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The list itself."""
         del shape
@@ -265,7 +277,7 @@ class Explicit(Moves):
         """By searches from every cell; from one, and twice as far, where there are many."""
         size = math.prod(shape)
         if size <= SEARCHED:
-            return float(self._searched(shape, list(range(size))).max())
+            return float(self.between(shape).max())
         return 2 * float(self._searched(shape, [size // 2]).max())
 
     def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
@@ -281,6 +293,10 @@ class Explicit(Moves):
         from scipy.sparse.csgraph import connected_components  # slow to import, and only listed graphs need it
 
         return connected_components(self._graph(shape), directed=False)[1].astype(np.int64)
+
+    def between(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        """How many moves lead from every cell to every other, for few cells."""
+        return self._searched(shape, list(range(math.prod(shape))))
 
     def _graph(self, shape: tuple[int, ...]) -> Any:
         from scipy.sparse import csr_matrix
@@ -321,65 +337,8 @@ class Neighbours(Explicit):
         return iter([[factors[0].types_of_pairs(np.concatenate([u, v]), np.concatenate([v, u]))]])
 
 
-@dataclass(frozen=True, eq=False)
-class Ahead(Moves):
-    """Moves along a line of uneven cells: from every cell to all those up to a last one, which never falls.
-
-    `last[u]` is the last cell that is near enough to cell u. The farthest one gets in k moves is got by the longest
-    move each time.
-    """
-
-    last: NDArray[np.int64]
-    follow_rule = True
-
-    @property
-    def exist(self) -> bool:  # type: ignore[override]
-        """On more than one cell."""
-        return len(self.last) > 1
-
-    def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """The longest move."""
-        del shape
-        return np.array([[(self.last - np.arange(len(self.last))).max(initial=0)]], dtype=np.int64)
-
-    def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """From every cell to those ahead of it."""
-        del shape
-        count = self.last - np.arange(len(self.last))
-        refuse_long(int(count.sum()))
-        tail = np.repeat(np.arange(len(self.last), dtype=np.int64), count)
-        first = np.repeat(np.cumsum(count) - count, count)
-        return np.stack([tail, tail + 1 + np.arange(len(tail)) - first], axis=-1)
-
-    def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
-        """By the longest move each time."""
-        del shape
-        at, aim, steps = min(u, v), max(u, v), 0
-        while at < aim:
-            at, steps = int(self.last[at]), steps + 1
-        return float(steps)
-
-    def across(self, shape: tuple[int, ...]) -> float:
-        """From one end to the other."""
-        return self.direct(shape, 0, len(self.last) - 1)
-
-    def to_sources(self, mask: NDArray[np.bool_], cells: NDArray[np.int64], *, boundary: bool) -> NDArray[np.float64]:
-        """By a search over the edges."""
-        return Explicit(self.edges(mask.shape)).to_sources(mask, cells, boundary=boundary)
-
-    def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]]:
-        """The pairs of each distance, as far as there are any; where they are many, all pairs of that distance."""
-        (factor,) = factors
-        n = len(self.last)
-        for offset in range(1, int((self.last - np.arange(n)).max(initial=0)) + 1):
-            u = np.flatnonzero(self.last - np.arange(n) >= offset)
-            if len(u) == n - offset or len(u) * factor.rows > LARGEST_EXPLICIT:
-                yield [_both_ways(factor, offset)]
-            else:
-                yield [factor.types_of_pairs(np.concatenate([u, u + offset]), np.concatenate([u + offset, u]))]
-
-
-def _both_ways(factor: Operator, offset: int) -> PairTypes:
+def both_ways(factor: Operator, offset: int) -> PairTypes:
+    """The pairs of columns so far apart, in both directions."""
     there = factor.pair_types(offset)
     return there if offset == 0 else there.joined(factor.pair_types(-offset))
 

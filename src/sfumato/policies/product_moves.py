@@ -84,8 +84,19 @@ class ProductMoves(Moves):
                 found.setdefault(leg.positions, []).append((number, leg))
         return found
 
+    def count(self, shape: tuple[int, ...]) -> int:
+        """The edges of the term that has most: terms may have some in common."""
+        return max((self._count_of(term, shape) for term in self.terms), default=0)
+
+    def _count_of(self, term: tuple[Leg, ...], shape: tuple[int, ...]) -> int:
+        own = [leg.shape(shape) for leg in term]
+        cells = [math.prod(part) for part in own]
+        ways = [n + 2 * leg.moves.count(part) for leg, n, part in zip(term, cells, own, strict=True)]
+        return (math.prod(ways) - math.prod(cells)) // 2 * (math.prod(shape) // math.prod(cells))
+
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The union over the terms, each edge once."""
+        refuse_long(self.count(shape))
         found = [self._edges_of(term, shape) for term in self.terms]
         return np.unique(np.concatenate(found), axis=0)
 
@@ -100,7 +111,6 @@ class ProductMoves(Moves):
             pairs = leg.moves.edges(leg.shape(shape))
             stay = np.stack([np.arange(n)] * 2, axis=-1)
             ways.append(np.concatenate([stay, pairs, pairs[:, ::-1]]))
-        refuse_long(math.prod(map(len, ways)) * table.shape[-1] // 2)
         choice = np.indices([len(way) for way in ways]).reshape(len(ways), -1)
         tails = table[tuple(way[c, 0] for way, c in zip(ways, choice, strict=True))].ravel()
         heads = table[tuple(way[c, 1] for way, c in zip(ways, choice, strict=True))].ravel()

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
-from sfumato.policies.moves import Ahead, Complete, Moves, Neighbours
+from sfumato.policies.moves import Complete, Moves, Neighbours
 from sfumato.policies.policy import Policy
+from sfumato.policies.uneven import Ahead
 from sfumato.policies.within import built_within, exceeds, within
 from sfumato.relations import BOUNDARY, METRES, OWN, SECONDS, Change, Move, Rule
 

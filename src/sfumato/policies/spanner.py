@@ -27,7 +27,7 @@ from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import positive_int
 from sfumato.policies.moves import ABSENT, Stencil
-from sfumato.policies.tree import low_stretch_tree
+from sfumato.policies.tree import low_stretch_tree, refuse_long_search
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy
@@ -143,6 +143,9 @@ def _tree(policy: Policy, grounded: bool) -> Spanner:
             f"{policy.moves.count(policy.domain.shape):,} edges (at most {LARGEST_SEARCH:,}). Nothing was computed. "
             "Use fewer cells, or a mechanism that needs no tree."
         )
+    count = policy.moves.count(policy.domain.shape)
+    if count >= size + grounded:  # more than a tree has
+        refuse_long_search(count)
     edges = policy.edges()
     if len(edges) == size - 1 + grounded:  # connected, so it is a tree
         return _plain(policy, edges, 1, "the policy itself")

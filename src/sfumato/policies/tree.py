@@ -146,6 +146,15 @@ def breadth_first(adjacency: Any, root: int) -> Tree | None:
     return Tree(parent, root)
 
 
+def refuse_long_search(edges: int) -> None:
+    """Refuse to look for a spanning tree among so many edges, found or yet to be listed."""
+    if edges > LARGEST_SEARCH:
+        raise TooLarge(
+            f"this policy has {edges:,} edges, too many to search for a spanning tree (at most "
+            f"{LARGEST_SEARCH:,}). Nothing was computed. Use fewer cells, or a policy with fewer edges."
+        )
+
+
 def low_stretch_tree(vertices: int, pairs: Integers, first: int) -> tuple[Tree, int]:
     """A spanning tree of a connected graph, and the longest path in it between the ends of an edge of the graph.
 
@@ -153,11 +162,7 @@ def low_stretch_tree(vertices: int, pairs: Integers, first: int) -> tuple[Tree, 
     path, then evenly spread ones); the best of them is improved by exchanging an edge on the path of a worst edge for
     a shortcut, as long as this helps. To find the best tree is NP-hard; this one is good, and its stretch is exact.
     """
-    if len(pairs) > LARGEST_SEARCH:
-        raise TooLarge(
-            f"this policy has {len(pairs):,} edges, too many to search for a spanning tree (at most "
-            f"{LARGEST_SEARCH:,}). Nothing was computed. Use fewer cells, or a policy with fewer edges."
-        )
+    refuse_long_search(len(pairs))
     adjacency = _adjacency(vertices, pairs)
     left = SEARCH
     best: Tree | None = None

@@ -146,7 +146,11 @@ def steps_within(policy: Policy, multiple: int) -> int | None:
 
 
 def _relation(domain: Domain, delta: Fraction, metric: str, sources: Any) -> Relation | None:
-    """What it hides of a record. The boundary of a domain is an outline that stays where it is on other domains."""
+    """What it hides of a record. The boundary of a domain is an outline that stays where it is on other domains; of
+    several factors that move together as one no relation speaks.
+    """
+    if len(domain.factors) > 1:
+        return None
     if sources == BOUNDARY:
         sources = outline(domain)
         if sources is None:

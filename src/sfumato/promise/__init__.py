@@ -5,7 +5,8 @@ A promise is a value. It keeps no account and opens no file; the meaning of one 
 
 from sfumato.promise.budget import Epsilon
 from sfumato.promise.guarantee import SAMPLER_SLACK, Guarantee
+from sfumato.promise.parts import Part, Partition
 from sfumato.promise.unit import Unit
 from sfumato.promise.window import Window
 
-__all__ = ["SAMPLER_SLACK", "Epsilon", "Guarantee", "Unit", "Window"]
+__all__ = ["SAMPLER_SLACK", "Epsilon", "Guarantee", "Part", "Partition", "Unit", "Window"]

@@ -16,7 +16,7 @@ class OrderMechanism(Protocol):
     """Publishes one order statistic of points on a lattice, as a cell of it.
 
     The promise of each is about datasets of n points in the cells 0 … cells - 1, of which one moves by at most `theta`
-    cells; n is public.
+    cells; n is public. Where it `hides_number`, the promise is about one point more or less, and n is not published.
     """
 
     @property
@@ -42,6 +42,10 @@ class OrderMechanism(Protocol):
     @property
     def noise(self) -> DiscreteLaplace | None:
         """The noise in cells, where it does not depend on the data; None where stating it would be a second release."""
+
+    @property
+    def hides_number(self) -> bool:
+        """Whether the number of points is hidden as well: ε is then the price of one point more or less."""
 
     def run(self, located: NDArray[np.int64], rank: int, source: Source) -> int:
         """The cell published for the point of that rank (from 1). Sees private data."""

@@ -31,6 +31,7 @@ class OrderLaplace:
 
     name = "laplace"
     slack = Fraction(0)
+    hides_number = False
 
     @property
     def noise(self) -> DiscreteLaplace:

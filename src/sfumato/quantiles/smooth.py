@@ -45,6 +45,7 @@ class SmoothSensitivity:
     slack: Fraction
 
     noise = None
+    hides_number = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.slack <= LARGEST_SLACK:

@@ -6,6 +6,7 @@ by the user, and never read off the data.
 
 from sfumato.domain.axis import OWN, SECONDS
 from sfumato.relations.lengths import METRES, Length
+from sfumato.relations.record import Record, record_from_spec
 from sfumato.relations.relation import (
     ANYTHING,
     CHANGES,
@@ -19,6 +20,7 @@ from sfumato.relations.relation import (
     relation_from_spec,
 )
 from sfumato.relations.rules import BOUNDARY, Change, Move, Rule
+from sfumato.relations.written import relation_from_text
 
 __all__ = [
     "ANYTHING",
@@ -31,6 +33,7 @@ __all__ = [
     "Change",
     "Length",
     "Move",
+    "Record",
     "Relation",
     "Rule",
     "Term",
@@ -38,5 +41,7 @@ __all__ = [
     "change",
     "move",
     "presence",
+    "record_from_spec",
     "relation_from_spec",
+    "relation_from_text",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
@@ -24,7 +25,7 @@ _UNITS = {
     "week": (SECONDS, 604_800),
     "weeks": (SECONDS, 604_800),
 }
-_WRITTEN = re.compile(r"\s*([0-9][0-9_.]*)\s*([A-Za-zµ°]*)\s*")
+_WRITTEN = re.compile(r"\s*([0-9][0-9_.]*(?:/[0-9]+)?)\s*([A-Za-zµ°]*)\s*")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,13 @@ class Length:
             return cls(positive_fraction(parts[1], name), OWN)
         unit, times = _UNITS[parts[2]]
         return cls(positive_fraction(parts[1], name) * times, unit)
+
+    def written(self) -> str:
+        """Itself as text that `of` reads back, exactly: as people say it, or with all of its digits."""
+        with suppress(InvalidInput):  # where so many digits are rounded, and written with an exponent
+            if Length.of(str(self)) == self:
+                return str(self)
+        return f"{self.amount} {'' if self.unit == OWN else self.unit}".rstrip()
 
     def __str__(self) -> str:
         if self.unit == OWN:

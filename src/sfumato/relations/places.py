@@ -49,7 +49,7 @@ def _frozen(value: Any) -> Any:
         return tuple(map(_frozen, value))
     try:
         number = float(value)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise InvalidInput(f"sources must be {ALLOWED}.") from error
     if not math.isfinite(number):
         raise InvalidInput(f"sources must be {ALLOWED}, of finite numbers.")

@@ -52,6 +52,10 @@ class Term:
         said = " and ".join(rule.words() for rule in self.rules)
         return f"{said} (at once, or one of them alone)" if len(self.rules) > 1 else said
 
+    def to_text(self) -> str:
+        """The term as one writes it."""
+        return " & ".join(rule.to_text() for rule in self.rules) if self.kind == CHANGES else f"{self.kind}()"
+
     def spec(self) -> dict[str, Any]:
         """The term as plain data."""
         return {"rules": [rule.spec() for rule in self.rules]} if self.kind == CHANGES else {"kind": self.kind}
@@ -145,6 +149,17 @@ class Relation:
 
     def __str__(self) -> str:
         return self.describe()
+
+    def to_text(self) -> str:
+        """The relation in one line as one writes it, for files and command lines; `sf.relation_from_text` reads it.
+
+        >>> (sf.presence() | sf.move("0.5 km") & sf.move("1 h", of="t")).to_text()
+        'presence() | (move("500 m") & move("1 h", of="t"))'
+        """
+        alone = len(self.terms) == 1
+        return " | ".join(
+            term.to_text() if alone or len(term.rules) < 2 else f"({term.to_text()})" for term in self.terms
+        )
 
     def spec(self) -> dict[str, Any]:
         """The relation as plain data that JSON can hold; `relation_from_spec` reads it back."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from sfumato.calls import plain_number, quoted
 from sfumato.domain.axis import OWN, SECONDS, axis_name
 from sfumato.errors import InvalidInput
 from sfumato.relations.lengths import METRES, Length
@@ -14,6 +16,7 @@ from sfumato.relations.places import plain_places
 METRICS = ("euclidean", "manhattan", "chebyshev", "great-circle", "geodesic")
 ON_EARTH = ("great-circle", "geodesic")
 BOUNDARY = "boundary"
+_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +34,18 @@ class Rule(ABC):
         """The same rule, about a factor of this name."""
         return replace(self, of=of)
 
+    def along(self, axis: str) -> Rule:
+        """What it comes to along one axis of its factor, taken alone."""
+        return self.named(axis)
+
     @property
     def places(self) -> Any:
         """Where a record may also appear or vanish by it; None: nowhere."""
+        return None
+
+    @property
+    def limit(self) -> Length | None:
+        """What its moves are shorter than; None: they lead anywhere."""
         return None
 
     @property
@@ -44,6 +56,10 @@ class Rule(ABC):
     @abstractmethod
     def words(self) -> str:
         """What changes, as the end of a sentence: 'its place moves by less than 500 m'."""
+
+    @abstractmethod
+    def to_text(self) -> str:
+        """The rule as one writes it: 'move("500 m", of="home")'."""
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
@@ -76,10 +92,20 @@ class Move(Rule):
             raise InvalidInput("sources are places, and this move is one in time. Leave them out.")
         object.__setattr__(self, "sources", plain_places(self.sources))
 
+    def along(self, axis: str) -> Move:
+        """No metric in axis units is shorter than its longest axis; nothing is known of sources along one alone."""
+        metric = self.metric if self.delta.unit == METRES else "euclidean"
+        return replace(self, of=axis, metric=metric, sources=None)
+
     @property
     def places(self) -> Any:
         """Its sources."""
         return self.sources
+
+    @property
+    def limit(self) -> Length:
+        """δ."""
+        return self.delta
 
     @property
     def inside_bounds(self) -> bool:
@@ -95,6 +121,16 @@ class Move(Rule):
             return said
         where = "the boundary" if self.sources == BOUNDARY else "a source"
         return f"{said}, or it appears or vanishes within {self.delta} of {where}"
+
+    def to_text(self) -> str:
+        """What differs from the usual alone."""
+        delta = self.delta.written()
+        given = [delta if _DECIMAL.fullmatch(delta) else quoted(delta)]
+        given += [] if self.of is None else [f"of={quoted(self.of)}"]
+        given += [] if self.metric == usual_metric(self.delta, None) else [f"metric={quoted(self.metric)}"]
+        if self.sources is not None:
+            given.append(f"sources={quoted(BOUNDARY) if self.sources == BOUNDARY else _written(self.sources)}")
+        return f"move({', '.join(given)})"
 
     def spec(self) -> dict[str, Any]:
         """Exact: δ as p/q."""
@@ -120,6 +156,10 @@ class Change(Rule):
         """What changes."""
         return f"its {self.of} becomes any other"
 
+    def to_text(self) -> str:
+        """The name alone."""
+        return f"change({quoted(str(self.of))})"
+
     def spec(self) -> dict[str, Any]:
         """The name alone."""
         return {"kind": "change", "of": self.of}
@@ -127,6 +167,12 @@ class Change(Rule):
 
 def _listed(value: Any) -> Any:
     return [_listed(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    return plain_number(value)
 
 
 def usual_metric(delta: Length, metric: str | None) -> str:

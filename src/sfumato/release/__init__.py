@@ -7,5 +7,6 @@ from sfumato.release.adjust import Adjusted
 from sfumato.release.answer import Answer
 from sfumato.release.files import load
 from sfumato.release.release import Release
+from sfumato.release.table import Table
 
-__all__ = ["Adjusted", "Answer", "Release", "load"]
+__all__ = ["Adjusted", "Answer", "Release", "Table", "load"]

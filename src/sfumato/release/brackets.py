@@ -6,7 +6,8 @@ cells, whose estimates are unbiased with noise that is symmetric around zero. So
 either misses on one given side with probability at most (1 - c)/2, and [inner - its half-width, outer + its
 half-width] misses n with probability at most 1 - c. Where no cell is wholly inside, inner is 0 and cannot be missed:
 the other side may then have all of 1 - c, and so it is where outer is a public total. Numbers of records are not
-negative, and at most the public total: ends are cut to that, which takes no possible n out of an interval.
+negative, and at most the public totals that the range touches: ends are cut to that, which takes no possible n out of
+an interval.
 
 A mechanism that smooths spreads what it knows of a bin over its cells: there the same holds with bins for cells.
 
@@ -21,14 +22,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sfumato._types import Floats, Integers
-from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.mechanism import NoiseModel, Parts, Runs, SummedArea
 from sfumato.release.answer import CUTS
 from sfumato.release.intervals import query_margins, range_margins
+from sfumato.release.public import PublicTotals
 
 # (rows, confidence, whether inside) to estimates and half-widths.
 KnownWith = Callable[[Integers, float, bool], tuple[Floats, Floats]]
@@ -56,12 +57,6 @@ class Cover:
     outer_high: Integers
 
     @classmethod
-    def of(cls, domain: Domain, ranges: ArrayLike) -> Cover:
-        """Of ranges in the domain's units."""
-        inside, touched = (box.reshape(-1, 2, domain.ndim) for box in domain.covered(ranges))
-        return cls(inside[:, 0], inside[:, 1], touched[:, 0], touched[:, 1])
-
-    @classmethod
     def whole(cls, low: Floats, high: Floats) -> Cover:
         """Of ranges that are boxes of whole cells already."""
         start, stop = low.astype(np.int64), high.astype(np.int64)
@@ -82,6 +77,13 @@ class Cover:
         """Whether every cell is touched."""
         return np.asarray(((self.outer_low == 0) & (self.outer_high == np.array(shape))).all(axis=-1))
 
+    def sums(self, table: SummedArea, low: Floats, high: Floats) -> Floats:
+        """What is estimated for ranges in cell coordinates, cut cells in proportion."""
+        found = np.asarray(table.sums(self.outer_low, self.outer_high), dtype=np.float64)
+        rows = np.flatnonzero(self.cut)
+        found[rows] = table.fractional_sums(low[rows], high[rows])
+        return found
+
     def at(self, chosen: Any) -> Cover:
         """Some of the ranges."""
         return Cover(self.inner_low[chosen], self.inner_high[chosen], self.outer_low[chosen], self.outer_high[chosen])
@@ -100,6 +102,34 @@ class Cover:
         return np.where(self.cut, np.where(self.hollow, 1.0, share), 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is public of ranges: the most records that each can hold, infinite where nothing says so, and whether what
+    it touches is just that, exactly.
+    """
+
+    most: Floats
+    exact: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, public: PublicTotals, cover: Cover) -> Known:
+        """Of the cells that ranges touch."""
+        low, high = cover.outer_low, cover.outer_high
+        return cls(public.most(low, high), public.whole(low, high))
+
+    def at(self, chosen: Any) -> Known:
+        """Of some of the ranges."""
+        return Known(self.most[chosen], self.exact[chosen])
+
+    def touched(self, everything: NDArray[np.bool_]) -> Known:
+        """Where a range is bracketed by all that there is, that is public as soon as anything is."""
+        return Known(self.most, self.exact | (everything & np.isfinite(self.most)))
+
+    def clipped(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Ends cut to what a number of records can be."""
+        return np.clip(low, 0.0, self.most), np.clip(high, 0.0, self.most)
+
+
 def snapped(low: Floats, high: Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     """The nearest boxes of whole cells, in cell coordinates: every end goes to the nearest edge.
 
@@ -112,20 +142,8 @@ def snapped(low: Floats, high: Floats, shape: tuple[int, ...]) -> tuple[Floats, 
     return start, np.where(lost, start + 1, stop)
 
 
-def in_units(domain: Domain, low: Floats, high: Floats) -> Floats:
-    """Boxes of whole cells as ranges in the domain's units, of shape (ranges, 2 · axes)."""
-    ends = [[a.edges[end[:, i].astype(np.int64)] for i, a in enumerate(domain.intervals)] for end in (low, high)]
-    return np.stack([*ends[0], *ends[1]], axis=-1)
-
-
-def clipped(low: Floats, high: Floats, total: int | None) -> tuple[Floats, Floats]:
-    """Ends cut to what a number of records can be."""
-    most = np.inf if total is None else float(total)
-    return np.clip(low, 0.0, most), np.clip(high, 0.0, most)
-
-
 def bracketed(
-    model: NoiseModel, table: SummedArea, cover: Cover, confidence: float, total: int | None
+    model: NoiseModel, table: SummedArea, cover: Cover, confidence: float, known: Known
 ) -> tuple[Floats, Floats]:
     """(low, high) of the numbers of records in ranges that cut cells, each with at least the confidence."""
 
@@ -137,19 +155,17 @@ def bracketed(
             return sums, np.zeros(len(rows))
         return sums, range_margins(model, start.astype(np.float64), stop.astype(np.float64), confidence)[1]
 
-    return _joined(cover.hollow, cover.spans(model.shape), known_with, confidence, total)
+    return _joined(cover.hollow, known, known_with, confidence)
 
 
-def _joined(
-    hollow: NDArray[np.bool_], whole: NDArray[np.bool_], known_with: KnownWith, confidence: float, total: int | None
-) -> tuple[Floats, Floats]:
+def _joined(hollow: NDArray[np.bool_], known: Known, known_with: KnownWith, confidence: float) -> tuple[Floats, Floats]:
     """The lower end for what is inside with the upper end for what is touched.
 
     Where one of them cannot be missed the other may be missed 1 - c of the time: a symmetric half-width of confidence
     2c - 1 does that; below one half none is needed, since symmetric noise is on either side half of the time.
     """
     low, high = np.zeros(len(hollow)), np.empty(len(hollow))
-    public = whole & (total is not None)
+    public = known.exact
     sure = hollow | public
     for one_sided in (False, True):
         level = 2 * confidence - 1 if one_sided else confidence
@@ -159,14 +175,12 @@ def _joined(
         rows = np.flatnonzero((sure == one_sided) & ~public)
         sums, margin = known_with(rows, level, False)
         high[rows] = sums + margin
-    high[public] = np.inf if total is None else float(total)
-    low, high = clipped(low, high, total)
+    high[public] = known.most[public]
+    low, high = known.clipped(low, high)
     return low, np.maximum(low, high)
 
 
-def bracketed_by_parts(
-    grids: Sequence[Parts], cover: Cover, confidence: float, total: int | None
-) -> tuple[Floats, Floats]:
+def bracketed_by_parts(grids: Sequence[Parts], cover: Cover, confidence: float, known: Known) -> tuple[Floats, Floats]:
     """As `bracketed`, by the bins of one grid for each range: that which knows the range best, by the cells in bins
     that are touched but not inside. What was measured has no part in the choice, so that the interval holds.
     """
@@ -181,7 +195,8 @@ def bracketed_by_parts(
         rows = np.flatnonzero(which == j)
         inside, touched = _by_bins(grids[j], cover.at(rows))
         bins = Cover(*inside, *touched)
-        low[rows], high[rows] = bracketed(grids[j].model, grids[j].table, bins, confidence, total)
+        sure = known.at(rows).touched(bins.spans(grids[j].model.shape))
+        low[rows], high[rows] = bracketed(grids[j].model, grids[j].table, bins, confidence, sure)
     return low, high
 
 
@@ -189,7 +204,7 @@ def _by_bins(parts: Parts, cover: Cover) -> tuple[tuple[Integers, Integers], tup
     return parts.inside(cover.inner_low, cover.inner_high), parts.touched(cover.outer_low, cover.outer_high)
 
 
-def bracketed_by_runs(runs: Runs, cover: Cover, confidence: float, total: int | None) -> tuple[Floats, Floats]:
+def bracketed_by_runs(runs: Runs, cover: Cover, confidence: float, known: Known) -> tuple[Floats, Floats]:
     """As `bracketed`, by runs of cells whatever their shape: those whose box lies inside, and those whose box is met.
 
     A run's box may be larger than the run: fewer count as inside then and more as touched, which holds all the more.
@@ -210,7 +225,7 @@ def bracketed_by_runs(runs: Runs, cover: Cover, confidence: float, total: int | 
             margin = query_margins(runs.model, chosen, level)[1] if level > 0 else np.zeros(len(rows))
             return chosen @ runs.values, margin
 
-        hollow, whole = np.asarray(~inside.any(axis=-1)), np.asarray(touched.all(axis=-1))
-        found = _joined(hollow, whole, known_with, confidence, total)
+        sure = known.at(slice(begin, begin + step)).touched(np.asarray(touched.all(axis=-1)))
+        found = _joined(np.asarray(~inside.any(axis=-1)), sure, known_with, confidence)
         low[begin : begin + step], high[begin : begin + step] = found
     return low, high

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,28 +12,23 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.domain import Domain, Labels
-from sfumato.domain.labels import shorten
+from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number
 from sfumato.ledger import Ledger
-from sfumato.mechanism import Mechanism, Parts, Runs, SummedArea
+from sfumato.mechanism import Mechanism
 from sfumato.promise import Guarantee
 from sfumato.release import points
 from sfumato.release.adjust import Adjusted, adjusted
 from sfumato.release.answer import Answer
-from sfumato.release.brackets import (
-    Cover,
-    bracketed,
-    bracketed_by_parts,
-    bracketed_by_runs,
-    check_cut,
-    clipped,
-    in_units,
-    snapped,
-)
-from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins, range_margins
+from sfumato.release.answering import answered, tabled
+from sfumato.release.asking import asked
+from sfumato.release.brackets import check_cut
+from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins
 from sfumato.release.patch import Patch, patch_between, patched
+from sfumato.release.public import PublicTotals
+from sfumato.release.table import Table
+from sfumato.release.view import View
 from sfumato.vault import Vault
 
 if TYPE_CHECKING:
@@ -97,24 +92,34 @@ class Release:
         return self.guarantee.private
 
     @cached_property
-    def _table(self) -> SummedArea:
-        return SummedArea(self.counts)
-
-    @cached_property
-    def _grids(self) -> Sequence[Parts]:
-        return self.mechanism.parts(self.measured, self._public_total)
-
-    @cached_property
-    def _runs(self) -> Runs | None:
-        return self.mechanism.runs(self.measured, self._public_total)
+    def _view(self) -> View:
+        mechanism, total = self.mechanism, self._public_total
+        return View(
+            self.counts,
+            mechanism.model,
+            mechanism.biased,
+            PublicTotals.under(self.guarantee.policy, self.counts, None if mechanism.biased else mechanism.model),
+            mechanism.parts(self.measured, total),
+            mechanism.runs(self.measured, total),
+        )
 
     def answer(
-        self, ranges: ArrayLike | str | Sequence[str], *, confidence: float = 0.95, cut: str = "bracket"
+        self,
+        ranges: Any = None,
+        *,
+        by: str | Iterable[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        confidence: float = 0.95,
+        cut: str = "bracket",
+        **named: Any,
     ) -> Answer:
-        """How many records lie in a range, or in each of many ranges at once.
+        """How many records lie in a range, or in each of many ranges at once; with `by`, in each group of a table.
 
         A range is half-open and in the domain's units: (lo, hi) on a line, (x0, y0, x1, y1) on a grid, (lo…, hi…) in
-        general. On categories give a label or a list of labels.
+        general. On categories give a label or a list of labels. On a product the range in front is that of the place,
+        and other axes and factors are asked by name: a range along times and lines (times as text or datetimes), a
+        label, or a list of labels that are taken together. What is not named is summed over. `where` takes names that
+        are keywords here; `by` names what to group by, and gives a `Table`.
 
         The release knows whole cells. `cut` says what becomes of those that a range cuts: under "bracket" the interval
         holds the number of records in the range, on whichever side of the cut they lie; under "proportion" the interval
@@ -126,35 +131,28 @@ class Release:
         >>> answer = plan.publish(np.array([30, 0, 50, 10])).answer([(0, 4), (0, 2)], confidence=0.9)
         >>> answer.value.shape, float(answer.value[0])
         ((2,), 90.0)
+        >>> space = sf.Line(0, 24, cells=4, name="hour") * sf.Categories(["bus", "bike"], name="mode")
+        >>> release = sf.plan(sf.bounded(space), sf.histogram(), epsilon=1).publish(np.full((4, 2), 100))
+        >>> release.answer(hour=(0, 12), mode="bike").stderr > 0, release.answer(hour=(6, 18), by="mode").value.shape
+        (True, (2,))
         """
         confidence, cut = check_confidence(confidence), check_cut(cut)
-        low, high, shape = self._boxes(ranges)
-        asked: Any = ranges
-        if self.domain.is_spatial:
-            cover = Cover.of(self.domain, np.asarray(ranges))
-            if cut == "snap":
-                low, high = snapped(low, high, self.domain.shape)
-                cover, asked = Cover.whole(low, high), in_units(self.domain, low, high)
-            asked = np.array(asked, dtype=np.float64).reshape(*shape, 2 * self.domain.ndim)
-            asked = tuple(asked.tolist()) if shape == () else asked
-        else:
-            cover = Cover.whole(low, high)  # a label is a whole cell
-        model = self.mechanism.model
-        stderr, margin = range_margins(model, low, high, None if self.mechanism.biased else confidence)
-        value = self._table.fractional_sums(low, high)
-        begin, end = value - margin, value + margin
-        if cut != "proportion":
-            total = self._public_total
-            begin, end = clipped(begin, end, total)
-            if self._grids:
-                begin, end = bracketed_by_parts(self._grids, cover, confidence, total)
-            elif self._runs is not None:
-                begin, end = bracketed_by_runs(self._runs, cover, confidence, total)
-            elif model is not None and not self.mechanism.biased:
-                rows = np.flatnonzero(cover.cut)
-                begin[rows], end[rows] = bracketed(model, self._table, cover.at(rows), confidence, total)
-        share = cover.share(value, self._table)
-        return Answer.within(value, stderr, begin, end, confidence, shape, cut_share=share, range=asked, cut=cut)
+        return answered(self._view, asked(self.domain, ranges, named, where, by, cut), confidence, cut)
+
+    def marginal(self, *names: str, confidence: float = 0.95) -> Table:
+        """The table over these factors or axes, everything else summed over. A table that is public is exact.
+
+        >>> space = sf.Line(0, 24, cells=4, name="hour") * sf.Categories(["bus", "bike"], name="mode")
+        >>> policy = sf.policy(space, hide=sf.change("mode"), public=["hour"])
+        >>> table = sf.plan(policy, sf.histogram(), epsilon=1).publish(np.full((4, 2), 100)).marginal("hour")
+        >>> table.value.tolist(), table.stderr.tolist()
+        ([200.0, 200.0, 200.0, 200.0], [0.0, 0.0, 0.0, 0.0])
+        """
+        confidence = check_confidence(confidence)
+        if not names:
+            raise InvalidInput("marginal() needs names of axes or factors. The total is release.answer().")
+        question = asked(self.domain, None, {}, None, names, "bracket")
+        return tabled(self._view, question, confidence, "bracket")
 
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
         """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order.
@@ -207,30 +205,6 @@ class Release:
         True
         """
         return adjusted(self.counts, self._public_total, non_negative=non_negative, integers=integers)
-
-    def _boxes(self, ranges: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
-        axis = self.domain.axes[0]
-        if self.domain.ndim == 1 and isinstance(axis, Labels):
-            return self._labelled(axis, ranges)
-        low, high = self.domain.fractional(ranges)
-        d = self.domain.ndim
-        return low.reshape(-1, d), high.reshape(-1, d), low.shape[:-1]
-
-    def _labelled(self, axis: Labels, wanted: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
-        single = isinstance(wanted, (str, int, bool, np.generic))
-        if not single and not isinstance(wanted, Iterable):
-            raise InvalidInput(f"ranges={wanted!r} must be a label of the domain, or a list of labels.")
-        place = {label: cell for cell, label in enumerate(axis.labels)}
-        cells = []
-        for given in [wanted] if single else wanted:
-            label = given.item() if isinstance(given, np.generic) else given
-            if type(label) is not axis.kind or label not in place:
-                raise InvalidInput(
-                    f"ranges names {label!r}, which is not a label of the domain. Known: {shorten(axis.labels)}."
-                )
-            cells.append(place[label])
-        low = np.array(cells, dtype=np.float64).reshape(-1, 1)
-        return low, low + 1, () if single else (len(cells),)
 
     # ------------------------------------------------------------------ as points
 

@@ -20,6 +20,7 @@ from sfumato.workload.simple import (
 )
 from sfumato.workload.tables import Marginals, marginals
 from sfumato.workload.workload import Union, Workload
+from sfumato.workload.written import workload_from_text
 
 __all__ = [
     "CELLS",
@@ -47,4 +48,5 @@ __all__ = [
     "queries",
     "ranges",
     "scales",
+    "workload_from_text",
 ]

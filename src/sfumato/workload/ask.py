@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from sfumato.calls import quoted
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
@@ -49,6 +50,10 @@ class Ask(Workload):
         """The queries in words."""
         return " × ".join(f"{workload.describe()} of {name}" for name, workload in self.along) or "the total"
 
+    def to_text(self) -> str:
+        """A workload along every factor."""
+        return f"ask({', '.join(f'{_key(name)}={workload.to_text()}' for name, workload in self.along)})"
+
     def spec(self) -> dict[str, Any]:
         """The workload along every factor."""
         return {"kind": "ask", "along": {name: workload.spec() for name, workload in self.along}}
@@ -80,6 +85,10 @@ def ask(**along: Workload) -> Workload:
                 "sf.prefixes(), sf.scales() or sf.levels()."
             )
     return Ask(tuple(along.items()))
+
+
+def _key(name: str) -> str:
+    return name if name.isidentifier() else quoted(name)
 
 
 def _part(domain: Domain, name: str, axes: tuple[int, ...]) -> Domain:

@@ -80,6 +80,10 @@ class Scales(EveryScale):
         """The kind alone."""
         return {"kind": "scales"}
 
+    def to_text(self) -> str:
+        """The kind alone."""
+        return "scales()"
+
     def _sizes(self, domain: Domain) -> list[tuple[AxisQueries, ...]]:
         return [blocks_of(side, domain.shape) for side in sides(domain.shape, SCALE)]
 
@@ -103,6 +107,10 @@ class Levels(EveryScale):
     def spec(self) -> dict[str, Any]:
         """The kind alone."""
         return {"kind": "levels"}
+
+    def to_text(self) -> str:
+        """The kind alone."""
+        return "levels()"
 
     def _sizes(self, domain: Domain) -> list[tuple[AxisQueries, ...]]:
         nested = all(axis.ordered for axis in domain.axes)

@@ -11,12 +11,15 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato._types import Floats
+from sfumato.calls import plain_number
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.workload.axis import CELLS, PREFIXES, RANGES, EveryOne
 from sfumato.workload.listed import Given
 from sfumato.workload.part import Part
 from sfumato.workload.workload import Coefficients, Workload
+
+_NAMES = {CELLS.name: "histogram"}  # where the kind is called otherwise than what one writes
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,10 @@ class ProductQueries(Workload):
     def describe(self) -> str:
         """The queries in words."""
         return self.kind.describe()
+
+    def to_text(self) -> str:
+        """The kind alone."""
+        return f"{_NAMES.get(self.kind.name, self.kind.name)}()"
 
     def spec(self) -> dict[str, Any]:
         """The kind alone."""
@@ -63,6 +70,11 @@ class GivenRanges(Workload):
     def describe(self) -> str:
         """The queries in words."""
         return f"{len(self.ranges)} given ranges"
+
+    def to_text(self) -> str:
+        """All of them."""
+        rows = (", ".join(map(plain_number, row)) for row in self.ranges.tolist())
+        return f"ranges([{', '.join(f'({row})' for row in rows)}])"
 
     def spec(self) -> dict[str, Any]:
         """Their number; the ranges themselves matter only to the plan."""
@@ -154,7 +166,7 @@ def ranges(given: ArrayLike | None = None) -> Workload:
         return ProductQueries(RANGES)
     try:
         array = np.atleast_2d(np.asarray(given, dtype=np.float64))
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise InvalidInput("ranges must be numbers: one row (lo…, hi…) a range.") from error
     if array.ndim != 2 or array.size == 0:
         raise InvalidInput("ranges is empty or has too many dimensions: give one row (lo…, hi…) a range.")

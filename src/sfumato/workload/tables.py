@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from sfumato.calls import quoted
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int, shown
@@ -51,6 +52,14 @@ class Marginals(Workload):
             return f"the tables of every {self.ways} factors" if self.ways > 1 else "the table of every factor"
         named = [" × ".join(table) for table in self.tables]
         return f"the table{'s' if len(named) > 1 else ''} of {', '.join(named)}"
+
+    def to_text(self) -> str:
+        """The tables, or the number of ways."""
+        if self.ways is not None:
+            return f"marginals({self.ways})"
+        named = [", ".join(map(quoted, table)) for table in self.tables]
+        tables = [f"({names})" if len(table) > 1 else names for names, table in zip(named, self.tables, strict=True)]
+        return f"marginals({', '.join(tables)})"
 
     def spec(self) -> dict[str, Any]:
         """The tables, or the number of ways."""

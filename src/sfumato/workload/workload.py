@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from sfumato._types import Floats
+from sfumato.calls import quoted
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, positive_fraction, text
@@ -86,6 +87,14 @@ class Workload(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The queries in words."""
+
+    def to_text(self) -> str:
+        """The queries in one line as one writes them, for files and command lines; `sf.workload_from_text` reads it.
+
+        >>> (sf.ask(place=sf.ranges()) + 2 * sf.marginals("mode")).to_text()
+        'ask(place=ranges()) + 2 * marginals("mode")'
+        """
+        raise InvalidInput(f"{self.describe()} cannot be written as text: they stay in Python. Nothing was written.")
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
@@ -169,6 +178,10 @@ class Union(Workload):
         """In words, one after the other."""
         return " + ".join(f"{_times(weight)}{term.describe()}" for weight, term in self.terms)
 
+    def to_text(self) -> str:
+        """Each with its weight."""
+        return " + ".join(f"{_factor(weight)}{term.to_text()}" for weight, term in self.terms)
+
     def spec(self) -> dict[str, Any]:
         """Weights and workloads."""
         return {"kind": "union", "terms": [{"weight": str(w), "workload": term.spec()} for w, term in self.terms]}
@@ -180,6 +193,13 @@ def _terms(workload: Workload) -> tuple[tuple[Fraction, Workload], ...]:
 
 def _times(weight: Fraction) -> str:
     return "" if weight == 1 else f"{text(weight)} × "
+
+
+def _factor(weight: Fraction) -> str:
+    """A weight before a workload, exactly."""
+    if weight == 1:
+        return ""
+    return f"{weight} * " if weight.denominator == 1 else f"{quoted(str(weight))} * "
 
 
 def _mean_terms(weighed: Iterator[tuple[float, list[float]]]) -> list[float]:

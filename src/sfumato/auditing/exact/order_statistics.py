@@ -7,7 +7,7 @@ shrinks to a few cells (`theta` along with it), since every dataset of it is tri
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -28,6 +28,32 @@ def audit_order(mechanism: OrderMechanism, *, cells: int = CELLS_OF_THE_LATTICE)
     """The largest loss over every pair of neighbours of up to four points on a small lattice, every rank and output."""
     if not isinstance(mechanism, OrderMechanism):
         raise InvalidInput(f"mechanism={type(mechanism).__name__} does not publish an order statistic.")
+    found = _with_and_without(mechanism, cells) if mechanism.hides_number else _moved(mechanism, cells)
+    worst, promised = found.worst, float(mechanism.epsilon)
+    if worst <= promised * (1 + ROUNDING) + ROUNDING:
+        worst = min(worst, promised)  # rounding says nothing
+    return Audit(
+        subject=f"order statistic by {mechanism.name!r}",
+        promised=mechanism.epsilon,
+        epsilon=worst,
+        method="exact",
+        witness=found.witness,
+        looked_at=(f"{found.pairs:,} pairs of neighbours on {cells} cells, every rank and every output",)
+        + ((f"but for outputs of probability {float(mechanism.slack):g} in all",) if mechanism.slack else ()),
+    )
+
+
+@dataclass(frozen=True)
+class _Worst:
+    """The largest loss over some pairs, which pair shows it, and how many there were."""
+
+    worst: float
+    witness: Witness | None
+    pairs: int
+
+
+def _moved(mechanism: OrderMechanism, cells: int) -> _Worst:
+    """One point moves."""
     worst, witness, pairs = 0.0, None, 0
     slack = float(mechanism.slack)
     for theta in sorted({1, 2, cells - 1}):
@@ -43,18 +69,29 @@ def audit_order(mechanism: OrderMechanism, *, cells: int = CELLS_OF_THE_LATTICE)
                         worst = loss
                         event = f"steps of {theta}, rank {rank}: the cell {cell} is published"
                         witness = Witness(databases=(one, other), event=event)
-    promised = float(mechanism.epsilon)
-    if worst <= promised * (1 + ROUNDING) + ROUNDING:
-        worst = min(worst, promised)  # rounding says nothing
-    return Audit(
-        subject=f"order statistic by {mechanism.name!r}",
-        promised=mechanism.epsilon,
-        epsilon=worst,
-        method="exact",
-        witness=witness,
-        looked_at=(f"{pairs:,} pairs of neighbours on {cells} cells, every rank and every output",)
-        + ((f"but for outputs of probability {slack:g} in all",) if slack else ()),
-    )
+    return _Worst(worst, witness, pairs)
+
+
+def _with_and_without(mechanism: OrderMechanism, cells: int) -> _Worst:
+    """One point appears, or vanishes."""
+    small: OrderMechanism = replace(mechanism, cells=cells)  # type: ignore[type-var]
+    laws = {
+        data: small.law(np.array(data, dtype=np.int64), max(1, len(data)))  # of its share it finds the rank itself
+        for records in (0, *RECORDS_TRIED)
+        for data in combinations_with_replacement(range(cells), records)
+    }
+    worst, witness, pairs = 0.0, None, 0
+    for data in laws:
+        for point in sorted(set(data)):
+            less = list(data)
+            less.remove(point)
+            for one, other in ((data, tuple(less)), (tuple(less), data)):
+                pairs += 1
+                loss, cell = _loss(laws[one], laws[other], 0.0, float(mechanism.epsilon))
+                if loss > worst:
+                    worst = loss
+                    witness = Witness(databases=(one, other), event=f"the cell {cell} is published")
+    return _Worst(worst, witness, pairs)
 
 
 def _neighbours(laws: dict[Data, Floats], cells: int, theta: int) -> list[tuple[Data, Data]]:

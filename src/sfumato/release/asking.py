@@ -1,0 +1,221 @@
+"""What is asked of a release, by the names of its axes and factors: ranges, labels, times, and what to group by.
+
+A tuple is a range, half-open as everywhere. A list of labels, or of names of cells, are these taken together. Many
+ranges in an array are many questions. Whatever is not named is summed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato._types import Integers
+from sfumato.domain import Domain
+from sfumato.domain.factor import PLACE
+from sfumato.errors import InvalidInput, TooLarge
+from sfumato.exact import shown
+from sfumato.naming import nearest
+from sfumato.release.brackets import Cover
+from sfumato.release.keys import Key
+from sfumato.release.spans import Span, chosen, in_front
+from sfumato.release.view import Boxes
+
+# Rows of a table beyond which it is refused: release.cells() and release.counts are for all cells.
+MOST_ROWS = 1 << 22
+
+_KEYWORDS = ("by", "where", "confidence", "cut")
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Spans along every axis, of one shape after broadcasting; cells taken together; the cells of each axis that is
+    grouped by; and what the answer shall call its range.
+    """
+
+    domain: Domain
+    spans: Mapping[int, Span]
+    sets: Mapping[int, Integers]
+    keys: tuple[Key, ...]
+    ranges: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the ranges, then that of the groups."""
+        return (*self._many, *(len(key.cells) for key in self.keys))
+
+    @property
+    def _many(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(*(np.shape(span.low) for span in self.spans.values()), ())
+
+    def boxes(self) -> Boxes:
+        """All combinations of ranges and groups, one row each, in C order."""
+        rows = int(np.prod(self.shape, dtype=np.float64))
+        if rows > MOST_ROWS:
+            raise TooLarge(
+                f"{rows:,} answers are too many for one table (at most {MOST_ROWS:,}). Nothing was answered. Ask for "
+                "fewer groups or ranges, or take release.counts and release.cells(), which hold every cell."
+            )
+        along = [self._along(axis) for axis in range(self.domain.ndim)]
+        low, high = (np.stack([self._flat(span, end) for span in along], axis=-1) for end in ("low", "high"))
+        ends = [
+            np.stack([self._flat(span, end) for span in along], axis=-1)
+            for end in ("inner_low", "inner_high", "outer_low", "outer_high")
+        ]
+        return Boxes(low, high, Cover(*ends))
+
+    def _along(self, axis: int) -> Span:
+        """The spans along an axis, with as many dimensions as the answer."""
+        of_key = [place for place, key in enumerate(self.keys) if key.position == axis]
+        if of_key:
+            shape = [-1 if place == of_key[0] else 1 for place in range(len(self.keys))]
+            cells = self.keys[of_key[0]].cells
+            return Span.cells(cells).within(self.spans.get(axis)).reshaped([1] * len(self._many) + shape)
+        span = self.spans.get(axis, Span.whole(self.domain.shape[axis]))
+        lead = len(self._many) - np.ndim(span.low)
+        return span.reshaped([1] * lead + list(np.shape(span.low)) + [1] * len(self.keys))
+
+    def _flat(self, span: Span, end: str) -> NDArray[Any]:
+        return np.broadcast_to(getattr(span, end), self.shape).reshape(-1)
+
+
+def asked(
+    domain: Domain, ranges: Any, named: Mapping[str, Any], where: Any, by: str | Iterable[str] | None, cut: str
+) -> Asked:
+    """What a call of `release.answer` asks."""
+    wanted = _joined(named, where)
+    groups = _groups(domain, by)
+    spans: dict[int, Span] = {}
+    sets: dict[int, Integers] = {}
+    told: dict[str, Any] = {}
+    claimed = _claimed(domain, [*wanted])
+    answered: Any = None
+    if ranges is not None:
+        axes, label = _positional(domain, ranges, claimed, bool(wanted or groups))
+        found = in_front(domain, axes, ranges, cut, label)
+        spans |= found.spans
+        sets |= found.sets
+        answered = told[label] = found.ranges
+    for name, value in wanted.items():
+        choice = chosen(domain, positions(domain, name), value, cut, name)
+        spans |= choice.spans
+        sets |= choice.sets
+        told[name] = choice.ranges
+    keys = tuple(_key(domain, axis, spans, sets) for axis in groups)
+    apart = {axis: cells for axis, cells in sets.items() if axis not in groups}
+    spans |= {axis: Span.run(cells) for axis, cells in apart.items() if _follow(cells)}
+    apart = {axis: cells for axis, cells in apart.items() if not _follow(cells)}
+    _require_step(spans)
+    return Asked(domain, spans, apart, keys, told if wanted else answered)
+
+
+def positions(domain: Domain, name: str) -> tuple[int, ...]:
+    """The axes of the factor of a name, or the one axis of this name; an unknown name is refused with the nearest."""
+    for factor in domain.factors:
+        if factor.name == name:
+            return factor.positions
+    if name in domain.names:
+        return (domain.names.index(name),)
+    known = list(dict.fromkeys([*(factor.name for factor in domain.factors), *domain.names]))
+    raise InvalidInput(
+        f"{shown(name)} is no factor and no axis of this release, which has {', '.join(map(repr, known))}."
+        f"{nearest(str(name), [*known, *_KEYWORDS])} Nothing was answered."
+    )
+
+
+def _joined(named: Mapping[str, Any], where: Any) -> dict[str, Any]:
+    """The keywords of the call and those in `where`."""
+    if where is None:
+        return dict(named)
+    if not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where):
+        raise InvalidInput(
+            f"where={shown(where)} must map names to what is asked of them, such as where={{'mode': 'bike'}}."
+        )
+    twice = [name for name in where if name in named]
+    if twice:
+        raise InvalidInput(f"{shown(twice[0])} is given twice, as a keyword and in where. Give it once.")
+    return {**named, **where}
+
+
+def _claimed(domain: Domain, names: Sequence[str]) -> dict[int, str]:
+    """Which name speaks of each axis; two for one axis are refused."""
+    found: dict[int, str] = {}
+    for name in names:
+        for axis in positions(domain, name):
+            if axis in found:
+                raise InvalidInput(
+                    f"{found[axis]!r} and {name!r} both speak of {domain.names[axis]!r}. Nothing was answered. "
+                    "Give one of them."
+                )
+            found[axis] = name
+    return found
+
+
+def _groups(domain: Domain, by: Any) -> tuple[int, ...]:
+    """The axes to group by, in the order in which they were named."""
+    names = () if by is None else (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidInput(f"by={shown(by)} must be a name, or a list of names, of axes or factors.")
+    return tuple(_claimed(domain, names))
+
+
+def _positional(domain: Domain, ranges: Any, claimed: Mapping[int, str], named: bool) -> tuple[tuple[int, ...], str]:
+    """Which axes the first argument speaks of, and what it is called: all of them, where it has ends for all; else the
+    place, or the one factor that nothing else speaks of.
+    """
+    everything = tuple(range(domain.ndim))
+    if len(domain.factors) == 1 and not claimed:
+        return everything, "ranges"
+    if not named and domain.is_ordered:
+        last = np.shape(np.asarray(ranges, dtype=object))[-1:]
+        if last == (2 * domain.ndim,):
+            return everything, "ranges"
+    free = [factor for factor in domain.factors if not set(factor.positions) & set(claimed)]
+    place = [factor for factor in free if factor.name == PLACE] or (free if len(free) == 1 else [])
+    if place:
+        return place[0].positions, "ranges"
+    names = ", ".join(repr(factor.name) for factor in domain.factors)
+    if PLACE in [factor.name for factor in domain.factors]:
+        raise InvalidInput(
+            "the range in front is that of the place, which a keyword speaks of as well. Nothing was answered. Give "
+            "one of them."
+        )
+    ends = f", or give {2 * domain.ndim} ends, (lo…, hi…), for all axes" if domain.is_ordered else ""
+    raise InvalidInput(
+        f"a range without a name could be that of any of {names}. Nothing was answered. Name it, as in "
+        f"where={{{domain.factors[0].name!r}: …}}{ends}."
+    )
+
+
+def _key(domain: Domain, axis: int, spans: Mapping[int, Span], sets: Mapping[int, Integers]) -> Key:
+    """The cells of an axis to group by: those that were asked for, in their declared order."""
+    if axis in sets:
+        return Key(axis, domain.axes[axis], np.sort(sets[axis]))
+    span = spans.get(axis, Span.whole(domain.shape[axis]))
+    if np.ndim(span.low):
+        raise InvalidInput(
+            f"by names {domain.names[axis]!r}, of which several ranges are asked. Nothing was answered. Give one range "
+            "along what is grouped by, or ask range by range."
+        )
+    return Key(axis, domain.axes[axis], np.arange(int(span.outer_low), int(span.outer_high), dtype=np.int64))
+
+
+def _require_step(spans: Mapping[int, Span]) -> None:
+    """Many ranges under several names go in step."""
+    shapes = {np.shape(span.low) for span in spans.values()}
+    try:
+        np.broadcast_shapes(*shapes, ())
+    except ValueError:
+        listed = " and ".join(str(shape) for shape in sorted(shapes) if shape)
+        raise InvalidInput(
+            f"ranges in arrays of the shapes {listed} do not go together. Nothing was answered. Give as many ranges "
+            "under each name, or one."
+        ) from None
+
+
+def _follow(cells: Integers) -> bool:
+    """Whether cells follow one another, and are a range."""
+    return len(cells) == 0 or int(cells.max() - cells.min()) + 1 == len(cells)

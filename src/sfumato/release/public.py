@@ -1,0 +1,84 @@
+"""What a release knows exactly: the number of records, or that of every value of the attributes that are public.
+
+A figure that is public has an interval of no width, and no range holds more records than the public figures that it
+touches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato._types import Floats, Integers
+from sfumato.mechanism import NoiseModel, SummedArea
+from sfumato.policies import Policy
+from sfumato.release.gathered import gathered
+
+
+@dataclass(frozen=True, eq=False)
+class PublicTotals:
+    """Exact totals for every cell of some axes, jointly; of no axes, the one total. `totals` is None where nothing is
+    public.
+    """
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    totals: Integers | None
+
+    @classmethod
+    def under(cls, policy: Policy, counts: Floats, model: NoiseModel | None) -> PublicTotals:
+        """What a policy leaves public, as far as the mechanism keeps it: the totals of components where their noise is
+        none.
+        """
+        if not policy.total_is_public:
+            return cls(counts.shape, (), None)
+        apart = policy.public_axes
+        return cls.of(counts, apart if apart and model is not None and _kept(model, apart) else ())
+
+    @classmethod
+    def of(cls, counts: Floats, axes: tuple[int, ...]) -> PublicTotals:
+        """From estimates that sum to them."""
+        rest = tuple(i for i in range(counts.ndim) if i not in axes)
+        return cls(counts.shape, axes, np.rint(counts.sum(axis=rest)).astype(np.int64))
+
+    def gathered(self, axis: int, cells: Integers) -> PublicTotals:
+        """The same where some cells of an axis are taken together."""
+        shape = tuple(2 if i == axis else n for i, n in enumerate(self.shape))
+        if self.totals is None or axis not in self.axes:
+            return PublicTotals(shape, self.axes, self.totals)
+        return PublicTotals(shape, self.axes, gathered(self.totals, self.axes.index(axis), cells).astype(np.int64))
+
+    def whole(self, low: Integers, high: Integers) -> NDArray[np.bool_]:
+        """Which boxes of cells are made of whole parts with an exact total, and of these alone."""
+        if self.totals is None:
+            return np.zeros(len(low), dtype=np.bool_)
+        rest = [i for i in range(len(self.shape)) if i not in self.axes]
+        full = np.array([self.shape[i] for i in rest], dtype=np.int64)
+        return np.asarray(((low[:, rest] == 0) & (high[:, rest] == full)).all(axis=-1))
+
+    def most(self, low: Integers, high: Integers) -> Floats:
+        """The most records that boxes of cells can hold: the sum of the exact totals that they touch."""
+        if self.totals is None:
+            return np.full(len(low), np.inf)
+        found = np.full(len(low), float(np.sum(self.totals)))
+        if self.axes:
+            at = list(self.axes)
+            found = np.asarray(self._table.sums(low[:, at], high[:, at]), dtype=np.float64)
+        return np.where((high > low).all(axis=-1), found, 0.0)
+
+    @cached_property
+    def _table(self) -> SummedArea:
+        return SummedArea(np.zeros(1, dtype=np.int64) if self.totals is None else self.totals)
+
+
+def _kept(model: NoiseModel, apart: tuple[int, ...]) -> bool:
+    """Whether no noise reaches the totals of components."""
+    size = [model.shape[i] for i in apart]
+    cells = np.stack(np.unravel_index(np.arange(int(np.prod(size))), size), axis=-1)
+    low = np.zeros((len(cells), len(model.shape)))
+    high = np.broadcast_to(np.array(model.shape, dtype=np.float64), low.shape).copy()
+    low[:, apart], high[:, apart] = cells, cells + 1.0
+    return bool((model.range_cumulants(low, high)[0] <= 1e-9).all())

@@ -1,0 +1,159 @@
+"""A release as boxes of cells see it: estimates, the law of their noise, and what is public.
+
+Every answer goes through here, in chunks, so that memory stays bounded however many are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato._types import Floats, Integers
+from sfumato.mechanism import NoiseModel, Parts, Runs, SummedArea
+from sfumato.release.brackets import Cover, Known, bracketed, bracketed_by_parts, bracketed_by_runs
+from sfumato.release.gathered import gathered, gathered_model
+from sfumato.release.intervals import range_margins
+from sfumato.release.public import PublicTotals
+
+_Number = TypeVar("_Number", np.float64, np.int64)
+
+# Boxes answered at a time.
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Ranges in cell coordinates, of shape (ranges, axes), and the cells that they hold and touch."""
+
+    low: Floats
+    high: Floats
+    cover: Cover
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def at(self, chosen: slice) -> Boxes:
+        """Some of them."""
+        return Boxes(self.low[chosen], self.high[chosen], self.cover.at(chosen))
+
+    def along(self, axis: int, start: int, stop: int) -> Boxes:
+        """The same ranges, from one cell to another along one axis."""
+        cover = self.cover
+        whole = Cover(
+            _with(cover.inner_low, axis, start),
+            _with(cover.inner_high, axis, stop),
+            _with(cover.outer_low, axis, start),
+            _with(cover.outer_high, axis, stop),
+        )
+        return Boxes(_with(self.low, axis, start), _with(self.high, axis, stop), whole)
+
+
+def _with(ends: NDArray[_Number], axis: int, cell: int) -> NDArray[_Number]:
+    changed = ends.copy()
+    changed[:, axis] = cell
+    return changed
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Of many ranges: estimates, their standard errors, the ends of their intervals, the shares in cut cells."""
+
+    value: Floats
+    stderr: Floats
+    low: Floats
+    high: Floats
+    share: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence[Figures]) -> Figures:
+        """One after the other."""
+        names = ("value", "stderr", "low", "high", "share")
+        return cls(*(np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in names))
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Estimates in the shape of the domain, and all that is known of their error."""
+
+    counts: Floats
+    model: NoiseModel | None
+    biased: bool
+    public: PublicTotals
+    grids: Sequence[Parts] = ()
+    runs: Runs | None = None
+
+    @cached_property
+    def table(self) -> SummedArea:
+        """Sums over boxes of cells."""
+        return SummedArea(self.counts)
+
+    def figures(self, boxes: Boxes, confidence: float, cut: str, sets: Mapping[int, Integers]) -> Figures:
+        """The answers to ranges; `sets` are cells taken together along some axes, whatever the ranges say of those."""
+        if sets and (self.grids or self.runs is not None):
+            return self._in_pieces(boxes, confidence, cut, sets)
+        seen = self
+        for axis, cells in sets.items():
+            seen, boxes = seen.gathered(axis, cells), boxes.along(axis, 0, 1)
+        steps = range(0, len(boxes), CHUNK)
+        return Figures.joined([seen._some(boxes.at(slice(at, at + CHUNK)), confidence, cut) for at in steps])
+
+    def gathered(self, axis: int, cells: Integers) -> View:
+        """With two cells along an axis: these taken together, and the others."""
+        return View(
+            np.asarray(gathered(self.counts, axis, cells), dtype=np.float64),
+            None if self.model is None else gathered_model(self.model, axis, cells),
+            self.biased,
+            self.public.gathered(axis, cells),
+        )
+
+    def _some(self, boxes: Boxes, confidence: float, cut: str) -> Figures:
+        cover = boxes.cover
+        stderr, margin = range_margins(self.model, boxes.low, boxes.high, None if self.biased else confidence)
+        value = cover.sums(self.table, boxes.low, boxes.high)
+        exact = self.public.whole(cover.outer_low, cover.outer_high) & ~cover.cut
+        value[exact] = np.rint(value[exact])
+        stderr[exact] = margin[exact] = 0.0
+        begin, end = value - margin, value + margin
+        if cut != "proportion":
+            known = Known.of(self.public, cover)
+            begin, end = known.clipped(begin, end)
+            if self.grids:
+                begin, end = bracketed_by_parts(self.grids, cover, confidence, known)
+            elif self.runs is not None:
+                begin, end = bracketed_by_runs(self.runs, cover, confidence, known)
+            elif self.model is not None and not self.biased:
+                rows = np.flatnonzero(cover.cut)
+                found = bracketed(self.model, self.table, cover.at(rows), confidence, known.at(rows))
+                begin[rows], end[rows] = found
+            begin[exact] = end[exact] = value[exact]
+        return Figures(value, stderr, begin, end, cover.share(value, self.table))
+
+    def _in_pieces(self, boxes: Boxes, confidence: float, cut: str, sets: Mapping[int, Integers]) -> Figures:
+        """Where parts found by the mechanism bracket a range, each run of cells is bracketed by itself, and so that all
+        intervals hold at once: what may be missed is shared out among them.
+        """
+        runs = [_runs_of(cells) for cells in sets.values()]
+        pieces = list(product(*runs))
+        each = 1 - (1 - confidence) / max(len(pieces), 1)
+        sums = View(self.counts, self.model, self.biased, self.public).figures(boxes, confidence, cut, sets)
+        low, high = np.zeros(len(boxes)), np.zeros(len(boxes))
+        for piece in pieces:
+            part = boxes
+            for axis, (start, stop) in zip(sets, piece, strict=True):
+                part = part.along(axis, start, stop)
+            found = self.figures(part, each, cut, {})
+            low, high = low + found.low, high + found.high
+        return replace(sums, low=low, high=high)
+
+
+def _runs_of(cells: Integers) -> list[tuple[int, int]]:
+    """Cells as runs of such as follow one another: (the first, the one after the last)."""
+    cells = np.unique(cells)
+    parts = np.split(cells, np.flatnonzero(np.diff(cells) > 1) + 1)
+    return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
