@@ -135,14 +135,14 @@ def test_labels_of_another_type_are_refused() -> None:
         (
             np.zeros((3, 2)),
             "data of type ndarray cannot be counted. Give a path to Parquet or CSV files, a pandas, Polars or PySpark "
-            "frame, an Arrow table or a DuckDB relation; give a NumPy array to plan.publish(points=…). "
-            "Nothing was counted.",
+            "frame, an Arrow table, a DuckDB relation or a dict of arrays; give a NumPy array to "
+            "plan.publish(points=…). Nothing was counted.",
         ),
         (
             [],
             "data of type list cannot be counted. Give a path to Parquet or CSV files, a pandas, Polars or PySpark "
-            "frame, an Arrow table or a DuckDB relation; give a NumPy array to plan.publish(points=…). "
-            "Nothing was counted.",
+            "frame, an Arrow table, a DuckDB relation or a dict of arrays; give a NumPy array to "
+            "plan.publish(points=…). Nothing was counted.",
         ),
         (
             "*.no-such.parquet",

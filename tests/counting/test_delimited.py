@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.counting import CountReport, count
-from sfumato.counting.columns import choose_columns
+from sfumato.counting.choice import choose_columns
 from sfumato.counting.inputs import Database, open_frame
 from sfumato.domain import Categories, Domain, Grid, Interval, Labels, Line
 from sfumato.errors import InvalidInput

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from publish_spies import SpyLedger, SpySource
 
 import sfumato as sf
-from sfumato.publishing.quantile import FEWEST_CELLS, MOST_CELLS, lattice_policy, median, quantile, step_in_cells
+from sfumato.publishing.lattice import FEWEST_CELLS, MOST_CELLS, lattice_policy, step_in_cells
+from sfumato.publishing.quantile import median, quantile
 from sfumato.quantiles import METHODS, rank_of
 from sfumato.quantiles.choice import better
 
@@ -105,7 +106,7 @@ def test_the_interval_covers_what_it_says(values):
 
 def test_no_values_give_an_answer_around_the_middle():
     """The heaviest tail is the Cauchy noise of "smooth-pure", 2·10⁻¹⁰ cells wide here: a false alarm of 2·10⁻¹¹."""
-    for method in METHODS:
+    for method in set(METHODS) - {"ranks"}:  # which hides their number: any cell is as good
         answer = median([], bounds=(0, 1), epsilon=10**14, delta=0.01, method=method)
         assert answer.value == pytest.approx(0.5, abs=1e-5)
 
@@ -239,7 +240,7 @@ REFUSED = {
     "method": (
         {"method": "magic"},
         "method='magic' is not known. Nothing was drawn or recorded. Use one of 'inverse', 'laplace', 'smooth', "
-        "'smooth-pure', or leave it out.",
+        "'smooth-pure', 'ranks', or leave it out.",
     ),
     "slack for another method": (
         {"method": "inverse", "slack": 1e-6},

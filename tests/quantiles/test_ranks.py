@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quantile_oracle import datasets, pairs
 
 from sfumato.noise import SeededSource, SystemSource
-from sfumato.quantiles import InverseSensitivity, RankSplit, rank_of
+from sfumato.quantiles import InverseSensitivity, RankSplit, moving, rank_of
 
 SHARES = ["1/2", "1/4", "9/10", "2/3"]
 MOST = 4  # points
@@ -63,8 +63,8 @@ def test_one_point_more_costs_epsilon_and_a_move_at_most_what_is_said(share, eps
     assert come <= float(made.epsilon) * (1 + 1e-9)
     assert come >= float(made.epsilon) / 3  # and the bound is no fable
     moved = max(np.abs(law[u] - law[v]).max() for n in range(1, MOST + 1) for u, v in pairs(n, 5, 4))
-    assert 1 < made.moving <= 2
-    assert moved <= float(made.epsilon * made.moving) * (1 + 1e-9)
+    assert 1 < moving(made.share) <= 2
+    assert moved <= float(made.epsilon * moving(made.share)) * (1 + 1e-9)
 
 
 def test_twice_the_rate_would_break_the_promise():

@@ -18,7 +18,7 @@ from sfumato.app.groups import Columns, WindowQuestion, takes_groups
 from sfumato.app.output import GROSS_DATA, emit, reported, say, tell_operator
 from sfumato.app.step_grid import StepGrid
 from sfumato.app.times import Times, read
-from sfumato.counting.columns import choose_columns
+from sfumato.counting.choice import choose_columns
 from sfumato.counting.inputs import Database
 from sfumato.counting.progress import advancing
 from sfumato.counting.report import GROSS, CountReport, added

@@ -3,7 +3,8 @@
     counts       Counts, what counting hands on
     report       CountReport, what happened to the records, for the operator's eyes
     tally        one number for each cell; raw points
-    columns      which column feeds which axis, and whether it can
+    choice       which column feeds which axis
+    columns      whether it can
     inputs       files, frames, tables and relations, all seen as one Narwhals frame of private names
     frames       the frames of every engine, coordinates as doubles
     arrow        Arrow tables and streams
@@ -12,9 +13,12 @@
     delimited    CSV: columns by the header, values as the domain needs them
     columnar     Parquet: columns by the schema
     sql          names and numbers for DuckDB
+    ticks        times of every engine as whole microseconds
     hushing      engines' errors without what they quote
     expression   the cell of a record as one expression for every engine
+    stages       its steps on each kind of axis
     native       counting inside the engine of the frame
+    located      the cell of every record, one by one
     stream       counting here, batch by batch, in memory that does not grow
     entities     at most m records an entity, of any number of records
     reservoir    the choice itself, which does not look at them
@@ -25,8 +29,9 @@ No engine is imported before it is needed.
 """
 
 from sfumato.counting.counts import Counts
+from sfumato.counting.located import NOWHERE, locate_records, locate_values
 from sfumato.counting.report import CountReport
 from sfumato.counting.run import count
 from sfumato.counting.tally import count_points
 
-__all__ = ["CountReport", "Counts", "count", "count_points"]
+__all__ = ["NOWHERE", "CountReport", "Counts", "count", "count_points", "locate_records", "locate_values"]

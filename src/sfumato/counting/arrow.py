@@ -1,4 +1,4 @@
-"""Arrow columns under private names, and numbers of every Arrow type as doubles."""
+"""Arrow columns under private names, numbers of every Arrow type as doubles and times as microseconds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sfumato.counting.columns import Field
+from sfumato.counting.ticks import of_arrow
 
 
 def private_table(table: Any, fields: Sequence[Field], positions: Sequence[int]) -> Any:
@@ -32,10 +33,12 @@ def private_reader(reader: Any, fields: Sequence[Field], positions: Sequence[int
 
 
 def prepared(column: Any, field: Field) -> Any:
-    """A coordinate as doubles, whatever type of number it is; anything else as it is."""
+    """A coordinate as doubles, whatever type of number it is, a time as microseconds; anything else as it is."""
     import pyarrow as pa
 
     kind = column.type
+    if field.times is not None and pa.types.is_temporal(kind):
+        return of_arrow(field.times, column)
     if pa.types.is_float16(kind):  # DuckDB does not know it
         column, kind = column.cast(pa.float32()), pa.float32()
     if not field.is_number or pa.types.is_float64(kind):

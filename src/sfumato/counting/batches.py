@@ -22,7 +22,8 @@ from sfumato.counting.inputs import Database
 from sfumato.counting.place import Placer, fixed_width
 from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
-from sfumato.domain import Domain, Labels
+from sfumato.domain import Domain
+from sfumato.domain.timed import NO_TIME
 from sfumato.noise import Source
 
 if TYPE_CHECKING:
@@ -33,6 +34,14 @@ BATCH = 1 << 17
 # Types of at most 64 bits, of which DuckDB's hash is a permutation: different values have different digests.
 _PERMUTED = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _PERMUTED |= {"FLOAT", "DOUBLE", "DATE", "TIME", "TIMESTAMP"}
+
+
+_TAKEN = {
+    "labels": "{0}",
+    "numbers": "coalesce(CAST({0} AS DOUBLE), 'NaN')",
+    "times": f"coalesce({{0}}, CAST('{NO_TIME}' AS BIGINT))",
+}
+"""How a batch tells that there is no value, by what the axis reads."""
 
 
 class Batches:
@@ -54,10 +63,7 @@ class Batches:
         """Record batches of the axes' columns, of digests where entities matter (null: nobody), and of whether a
         coordinate could not be read where that can be.
         """
-        fields = [
-            f"c{i}" if isinstance(axis, Labels) else f"coalesce(CAST(c{i} AS DOUBLE), 'NaN') AS c{i}"
-            for i, axis in enumerate(self.domain.axes)
-        ]
+        fields = [f"{_TAKEN[axis.reads].format(f'c{i}')} AS c{i}" for i, axis in enumerate(self.domain.axes)]
         if self.entity is not None:
             fields.append(f"{hushed('The entities could not be read', self._digest, self.view.advice)} AS {ENTITY}")
         if self.view.unreadable:

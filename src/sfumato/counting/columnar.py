@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from sfumato.counting.columns import Field
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import INTEGERS, WIDE, as_double, column_list, is_number, literal
+from sfumato.counting.ticks import check_kind, is_time, is_zoned, of_duckdb
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -111,8 +112,11 @@ def _top(rows: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
 
 
 def read_as(field: Field, part: ParquetPart, mixed: bool) -> str:
-    """SQL for a column: as it is, or as a double where files disagree about the type of a number."""
+    """SQL for a column: times as microseconds, numbers as doubles where files disagree, others as they are."""
     position = part.header.index(field.column)
+    if field.times is not None:
+        check_kind(field, part.types[position])
+        return of_duckdb(field.times, part.types[position], f"k{position}")
     if mixed and field.is_number:
         return as_double(part.types[position], f"k{position}")
     return f"k{position}"
@@ -123,6 +127,9 @@ def is_mixed(field: Field, parts: Sequence[ParquetPart]) -> bool:
     kinds = {part.types[part.header.index(field.column)]: part.files[0] for part in parts}
     if len(kinds) == 1:
         return False
+    same_zone = all(map(is_time, kinds)) and len(set(map(is_zoned, kinds))) == 1
+    if field.times is not None and same_zone:
+        return True
     if (field.is_number and all(map(is_number, kinds))) or set(kinds) <= INTEGERS | WIDE:
         return True
     (one, here), (other, there) = list(kinds.items())[:2]

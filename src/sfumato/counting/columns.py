@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from sfumato.domain import Axis, Domain, Labels
+from sfumato.domain import Axis, Domain, Labels, Timed
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -56,48 +56,30 @@ class Field:
         return self.axis if isinstance(self.axis, Labels) else None
 
     @property
+    def times(self) -> Timed | None:
+        """The axis, where it is one of times."""
+        return self.axis if isinstance(self.axis, Timed) else None
+
+    @property
     def is_number(self) -> bool:
         """Whether the column is a coordinate."""
-        return self.axis is not None and self.labels is None
+        return self.axis is not None and self.axis.reads == "numbers"
 
     @property
     def needs(self) -> str:
         """What takes the column, in words."""
         return "the entity" if self.axis is None else f"axis {self.axis.name!r}"
 
+    def check_zone(self, *, zoned: bool) -> None:
+        """Refuse times without a zone where the axis needs one, and the other way round."""
+        if self.times is not None and not self.times.takes(zoned=zoned):
+            raise InvalidInput(f"Column {self.column!r} does not fit {self.needs}: {self.times.misfit(zoned=zoned)}")
+
     @property
     def stranger(self) -> int:
         """A 64-bit number that is none of the axis's labels, for numbers beyond that range."""
         labels = set() if self.labels is None else set(self.labels.labels)
         return next(number for number in range(len(labels) + 1) if number not in labels)
-
-
-def choose_columns(
-    domain: Domain,
-    by_order: tuple[str | None, str | None, str | None],
-    by_name: Mapping[str, str] | None,
-    entity: str | None,
-) -> Columns:
-    """``x``, ``y`` and ``z`` name the columns of the first axes, ``columns`` those of axes by name;
-    else it is the axis's own name.
-    """
-    chosen = dict(zip(domain.names, domain.names, strict=True))
-    for i, (keyword, column) in enumerate(zip("xyz", by_order, strict=True)):
-        if column is not None and i >= domain.ndim:
-            raise InvalidInput(
-                f"{keyword}={column!r} names a column for axis {i + 1}, and the domain has {domain.ndim}. Leave it out."
-            )
-        if column is not None:
-            chosen[domain.names[i]] = column
-    for axis, column in (by_name or {}).items():
-        if axis not in chosen:
-            raise InvalidInput(
-                f"columns={dict(by_name or {})!r} names the axis {axis!r}; the axes are {_list(domain.names)}."
-            )
-        if domain.names.index(axis) < 3 and by_order[domain.names.index(axis)] not in (None, column):
-            raise InvalidInput(f"The column of axis {axis!r} is given twice. Name it once.")
-        chosen[axis] = column
-    return Columns(tuple(chosen[name] for name in domain.names), entity)
 
 
 def check_columns(fields: tuple[Field, ...], schema: Mapping[str, nw.dtypes.DType]) -> None:
@@ -110,12 +92,22 @@ def check_columns(fields: tuple[Field, ...], schema: Mapping[str, nw.dtypes.DTyp
                     f"Column {name!r} is of type {kind}, by which an entity cannot be told from another one reliably. "
                     "Nothing was counted. Convert the column to whole numbers or strings first."
                 )
-        elif not _fits(field.labels, kind):
-            wanted = "numbers" if field.labels is None else f"labels of type {field.labels.kind.__name__}"
-            raise InvalidInput(
-                f"Column {name!r} is of type {kind}, and axis {axis.name!r} needs {wanted}. "
-                "Nothing was counted. Convert the column first."
-            )
+        elif not _fits(axis, kind):
+            refuse_type(field, str(kind))
+        if field.times is not None:
+            field.check_zone(zoned=getattr(kind, "time_zone", None) is not None)
+
+
+def refuse_type(field: Field, kind: str) -> NoReturn:
+    """Say that a column is of a type that its axis does not take."""
+    labels = "" if field.labels is None else f"labels of type {field.labels.kind.__name__}"
+    wanted, how = labels or "numbers", "Convert the column first."
+    if field.times is not None:
+        wanted = "times"
+        how = "Convert the column to datetimes first (pandas.to_datetime, str.to_datetime, CAST … AS TIMESTAMP)."
+    raise InvalidInput(
+        f"Column {field.column!r} is of type {kind}, and {field.needs} needs {wanted}. Nothing was counted. {how}"
+    )
 
 
 def _tells_apart(dtype: nw.dtypes.DType) -> bool:
@@ -129,15 +121,13 @@ def _tells_apart(dtype: nw.dtypes.DType) -> bool:
     return dtype.is_numeric() or isinstance(dtype, plain)
 
 
-def _fits(labels: Labels | None, dtype: nw.dtypes.DType) -> bool:
+def _fits(axis: Axis, dtype: nw.dtypes.DType) -> bool:
     import narwhals as nw
 
-    if labels is None:
+    if axis.reads == "times":
+        return isinstance(dtype, (nw.Datetime, nw.Date))
+    if not isinstance(axis, Labels):
         return dtype.is_numeric()
-    if labels.kind is str:
+    if axis.kind is str:
         return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
-    return isinstance(dtype, nw.Boolean) if labels.kind is bool else dtype.is_integer()
-
-
-def _list(names: tuple[str, ...]) -> str:
-    return ", ".join(map(repr, names))
+    return isinstance(dtype, nw.Boolean) if axis.kind is bool else dtype.is_integer()

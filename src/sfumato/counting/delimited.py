@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.counting.columns import Field
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import column_list, literal
+from sfumato.counting.ticks import of_text, of_the_other_kind
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ def read_as(field: Field, column: str) -> tuple[str, str]:
     text = f"nullif(trim({column}), '')"
     if field.axis is None:  # the entity: the text as it is
         return f"CASE WHEN {text} IS NOT NULL THEN {column} END", "false"
-    if field.labels is None:
+    if field.times is not None:
+        value = of_text(field.times, text)
+    elif field.labels is None:
         value = f"TRY_CAST({text} AS DOUBLE)"
     elif field.labels.kind is str:
         return column, "false"
@@ -153,6 +156,31 @@ def check_numbers(parts: list[CsvPart], field: Field, database: Database) -> Non
             raise InvalidInput(
                 f"Column {field.column!r} has values that are not numbers as {field.needs} needs them. Nothing was "
                 f"counted. {how}"
+            )
+
+
+def check_times(parts: list[CsvPart], field: Field, database: Database) -> None:
+    """Refuse a column in which the sample has values and none is a time that the axis takes."""
+    if field.times is None:
+        return
+    for part in parts:
+        column = f"k{part.header.index(field.column)}"
+        text = f"nullif(trim({column}), '')"
+        others = f"count(*) FILTER ({of_the_other_kind(field.times, text)})"
+        query = (
+            f"SELECT count({text}), count({of_text(field.times, text)}), {others} "
+            f"FROM (SELECT {column} FROM {part.source()} LIMIT {SAMPLE})"
+        )
+        (row,) = hushed("The records could not be read", lambda q=query: _rows(database, q), ADVICE)  # type: ignore[misc]
+        values, times, other = row
+        if values and not times:
+            if other:
+                field.check_zone(zoned=not field.times.takes(zoned=True))
+            raise InvalidInput(
+                f"Column {field.column!r} has no value that is a time as {field.needs} needs it. Nothing was counted. "
+                "Write times as 2026-03-01T14:30, with an offset such as +01:00 where the axis has a zone; or read the "
+                "file with an engine that takes its format (duckdb.read_csv(…, timestampformat='%d/%m/%Y %H:%M')) and "
+                "give the relation."
             )
 
 

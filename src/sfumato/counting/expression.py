@@ -1,9 +1,9 @@
 """The cell of a record as one chain of expressions that every engine runs.
 
-It is the rule of `sfumato.domain.interval` word for word: clamp, guess, compare with the two edges, correct by one,
-clip. Each step is one IEEE operation on doubles, so every engine gives the same cell for every double, infinities
-included. The guess is rounded down with ``floor``: turning a double into an integer truncates on some engines and
-rounds on others (DuckDB), and happens here only to numbers that are whole.
+It is the rule of the axes word for word; `sfumato.counting.stages` has the steps of each kind. On numbers each step is
+one IEEE operation on doubles, so every engine gives the same cell for every double, infinities included. A guess is
+rounded down with ``floor``: turning a double into an integer truncates on some engines and rounds on others (DuckDB),
+and happens only to numbers that are whole.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import narwhals as nw
 
 from sfumato.counting.columns import UNREADABLE as UNREADABLE_COLUMN
 from sfumato.counting.place import representable
+from sfumato.counting.stages import steps_of
 from sfumato.counting.tally import MISSING, UNREADABLE
-from sfumato.domain import Axis, Domain, Interval, Labels
+from sfumato.domain import Axis, Domain, Labels
 
 if TYPE_CHECKING:
     from sfumato.counting.inputs import Frame
@@ -41,20 +42,20 @@ def record_keys(frame: Frame, domain: Domain, *, unreadable: bool) -> Any:
     compute each as often as it is mentioned.
     """
     schema = frame.collect_schema()
-    intervals = [(i, axis) for i, axis in enumerate(domain.axes) if isinstance(axis, Interval)]
     values = [_value(axis, f"c{i}", schema[f"c{i}"], frame).alias(f"v{i}") for i, axis in enumerate(domain.axes)]
-    steps: Any = frame.select(*values, *([nw.col(UNREADABLE_COLUMN)] if unreadable else []))
-    if intervals:
-        steps = steps.with_columns(*(nw.col(f"v{i}").clip(a.low, a.high).alias(f"c{i}") for i, a in intervals))
-        steps = steps.with_columns(*(_guess(axis, nw.col(f"c{i}")).alias(f"g{i}") for i, axis in intervals))
+    rows: Any = frame.select(*values, *([nw.col(UNREADABLE_COLUMN)] if unreadable else []))
+    stages = {i: steps_of(axis, i) for i, axis in enumerate(domain.axes) if axis.ordered}
+    for nth in range(max((len(columns) for columns, _, _ in stages.values()), default=0)):
+        rows = rows.with_columns(
+            *(each for columns, _, _ in stages.values() for step in columns[nth : nth + 1] for each in step)
+        )
     flat, outside = nw.lit(0.0), nw.lit(False)
     missing, unknown = nw.lit(False), nw.lit(False)
     for i, axis in enumerate(domain.axes):
         value = nw.col(f"v{i}")
-        missing = missing | value.is_null() | value.is_nan()
-        if isinstance(axis, Interval):
-            cell = _corrected(axis, nw.col(f"c{i}"), nw.col(f"g{i}"))
-            beyond = (value < axis.low) | (value > axis.high)
+        missing = missing | (value.is_null() if axis.reads == "times" else value.is_null() | value.is_nan())
+        if i in stages:
+            _, cell, beyond = stages[i]
         else:
             cell, beyond = value, value < 0.0
             if isinstance(axis, Labels) and axis.other is not None:
@@ -67,12 +68,14 @@ def record_keys(frame: Frame, domain: Domain, *, unreadable: bool) -> Any:
     key = nw.when(missing).then(nw.lit(float(MISSING))).otherwise(placed)
     if unreadable:
         key = nw.when(nw.col(UNREADABLE_COLUMN)).then(nw.lit(float(UNREADABLE))).otherwise(key)
-    return steps.select(key.cast(nw.Int64).alias("key"))
+    return rows.select(key.cast(nw.Int64).alias("key"))
 
 
 def _value(axis: Axis, column: str, kind: nw.dtypes.DType, frame: Frame) -> nw.Expr:
     """A coordinate, or the position of a label with -1 for an unknown one; null where there is none."""
     value = nw.col(column)
+    if axis.reads == "times":
+        return value.cast(nw.Int64)
     if not isinstance(axis, Labels):
         return value.cast(nw.Float64)
     if axis.kind is str:
@@ -90,13 +93,3 @@ def _value(axis: Axis, column: str, kind: nw.dtypes.DType, frame: Frame) -> nw.E
     else:
         known = nw.lit(-1.0)
     return nw.when(~value.is_null()).then(known)
-
-
-def _guess(axis: Interval, clamped: nw.Expr) -> nw.Expr:
-    return ((clamped - axis.low) / axis.step).floor().cast(nw.Float64).clip(0.0, float(axis.cells - 1))
-
-
-def _corrected(axis: Interval, clamped: nw.Expr, guess: nw.Expr) -> nw.Expr:
-    below = (clamped < guess * axis.step + axis.low).cast(nw.Float64)
-    above = (clamped >= (guess + 1.0) * axis.step + axis.low).cast(nw.Float64)
-    return (guess - below + above).clip(0.0, float(axis.cells - 1))

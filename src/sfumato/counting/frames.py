@@ -7,6 +7,8 @@ here, by comparing names as they are written, and the engine gets names of ours.
 **Doubles.** A number of any type becomes the double nearest to it before anything is compared, so every engine compares
 the same doubles: decimals and integers of 128 bits by their text, since engines round those twice.
 
+**Times.** A time becomes a whole number of microseconds; see `sfumato.counting.ticks`.
+
 **Only engines that the tests run** are accepted: the same cells are promised, and one engine did not keep that promise
 before it was tested (its ``floor`` gave decimals, and edges moved).
 """
@@ -20,6 +22,7 @@ from sfumato.counting.arrow import private_reader, private_table
 from sfumato.counting.columns import Field, check_columns
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import WIDE, as_double, column_list, is_number, quoted
+from sfumato.counting.ticks import check_kind, is_time, of_duckdb, of_polars
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -74,8 +77,11 @@ def is_native(frame: Frame) -> bool:
     return not frame.implementation.is_ibis() or _backend(frame) in IBIS_NATIVE
 
 
-def private_frame(frame: Frame, fields: Sequence[Field]) -> Frame:
-    """The columns that counting needs as a frame of private names, checked."""
+def private_frame(frame: Frame, fields: Sequence[Field], database: Database) -> Frame:
+    """The columns that counting needs as a frame of private names, checked.
+
+    Times of engines that have no whole microseconds in common with the others come here first, by Arrow.
+    """
     import narwhals as nw
 
     check_engine(frame)
@@ -83,7 +89,11 @@ def private_frame(frame: Frame, fields: Sequence[Field]) -> Frame:
     needed = tuple(dict.fromkeys(field.column for field in fields))
     if engine.is_duckdb():
         column_list(list(native.columns), needed, folded=True)
-        _checked(fields, frame.collect_schema())
+        kinds = dict(zip(native.columns, map(str, native.types), strict=True))
+        for field in fields:
+            if field.times is not None:
+                check_kind(field, kinds[field.column])
+        _checked([field for field in fields if field.times is None], frame.collect_schema())
         return private_relation(native, fields)
     if engine.is_pyarrow() or engine.is_pandas():
         names = list(native.column_names if engine.is_pyarrow() else native.columns)
@@ -101,8 +111,14 @@ def private_frame(frame: Frame, fields: Sequence[Field]) -> Frame:
     exact = engine.is_polars() or engine.is_dask()
     column_list(schema.names(), needed, folded=not exact)
     _checked(fields, schema)
-    selected: Frame = hushed(_READ, lambda: frame.select(*(_expression(f, schema[f.column]) for f in fields)))
-    return selected
+    selected: Frame = hushed(_READ, lambda: frame.select(*(_expression(f, schema[f.column], frame) for f in fields)))
+    if engine.is_polars() or not any(field.times for field in fields):
+        return selected
+    renamed = [Field(field.alias, field.alias, field.axis) for field in fields]
+    records: Any = hushed(_READ, lambda: arrow_reader(selected))
+    if hasattr(records, "to_reader"):  # a table
+        return private_frame(nw.from_native(records), renamed, database)
+    return private_stream(records, renamed, database)
 
 
 def private_stream(reader: Any, fields: Sequence[Field], database: Database) -> Frame:
@@ -131,6 +147,8 @@ def from_duckdb(field: Field, kind: str, column: str) -> str:
     """SQL for a column of a DuckDB type as counting needs it."""
     if field.is_number and is_number(kind):
         return as_double(kind, column)
+    if field.times is not None:  # of files they are whole numbers already
+        return of_duckdb(field.times, kind, column) if is_time(kind) else column
     if field.axis is not None and kind in WIDE:
         inside = f"{column} BETWEEN {_LOW}::HUGEINT AND {_HIGH}::HUGEINT"
         return f"CASE WHEN {inside} THEN CAST({column} AS BIGINT) WHEN {column} IS NOT NULL THEN {field.stranger} END"
@@ -145,10 +163,13 @@ def arrow_reader(frame: Frame) -> Any:
     return collected.collect("pyarrow").to_arrow()
 
 
-def _expression(field: Field, kind: nw.dtypes.DType) -> nw.Expr:
+def _expression(field: Field, kind: nw.dtypes.DType, frame: Frame) -> nw.Expr:
     import narwhals as nw
 
     column = nw.col(field.column)
+    if field.times is not None:
+        polars = frame.implementation.is_polars()
+        return (of_polars(field.times, kind, column) if polars else column).alias(field.alias)
     wide = isinstance(kind, (nw.Int128, nw.UInt128))
     if field.is_number:
         written = column.cast(nw.String) if isinstance(kind, nw.Decimal) or wide else column

@@ -5,13 +5,15 @@ Only the engine that holds the data is imported.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.counting.columns import Field, check_columns
 from sfumato.counting.hushing import hushed
+from sfumato.counting.sql import column_list
+from sfumato.counting.ticks import of_numpy
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from sfumato.counting.tables import View
 
     Frame = nw.DataFrame[Any] | nw.LazyFrame[Any]
+
+_ALIKE = "Give one array a column, of one type and as long as the others."
 
 __all__ = ["Database", "hushed", "is_files", "open_frame", "open_view"]
 
@@ -63,13 +67,15 @@ def open_view(data: Any, fields: Sequence[Field], database: Database) -> View:
         view = view_files(_paths(data), fields, database)
         names = [Field(field.alias, field.alias, field.axis) for field in fields]
         raw = nw.from_native(view.frame)
-        check_columns(tuple(fields), hushed("The columns of the data could not be read", raw.collect_schema))
+        untimed = tuple(field for field in fields if field.times is None)  # times were checked file by file
+        check_columns(untimed, hushed("The columns of the data could not be read", raw.collect_schema))
         unreadable = () if not view.unreadable else (view.frame.columns[-1],)
         private = frames.private_relation(view.frame, names, keep=unreadable)
         return View(private, unreadable=view.unreadable, advice=view.advice)
+    data = _arrays(data, fields) if isinstance(data, Mapping) else data
     frame = nw.from_native(frames.without_duplicates(data, fields), pass_through=True)
     if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
-        return View(frames.private_frame(frame, fields))
+        return View(frames.private_frame(frame, fields, database))
     return View(frames.private_stream(_reader(data), fields, database))
 
 
@@ -95,11 +101,23 @@ def _paths(data: Any) -> list[str | Path]:
     return list(data) if isinstance(data, (list, tuple)) else [data]
 
 
+def _arrays(data: Mapping[str, Any], fields: Sequence[Field]) -> Any:
+    """The needed columns of a mapping from names to arrays, as an Arrow table."""
+    import pyarrow as pa
+
+    names = tuple(dict.fromkeys(field.column for field in fields))
+    column_list(list(data), names)
+    table = hushed("The arrays could not be read", lambda: {name: of_numpy(name, data[name]) for name in names}, _ALIKE)
+    return hushed("The arrays could not be put side by side", lambda: pa.table(table), _ALIKE)
+
+
 def _reader(data: Any) -> Any:
+    if type(data).__module__ == "pyarrow._dataset" and hasattr(data, "scanner"):
+        return data.scanner().to_reader()
     if not hasattr(data, "__arrow_c_stream__"):
         raise InvalidInput(
             f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, "
-            "Polars or PySpark frame, an Arrow table or a DuckDB relation; give a NumPy array to "
+            "Polars or PySpark frame, an Arrow table, a DuckDB relation or a dict of arrays; give a NumPy array to "
             "plan.publish(points=…). Nothing was counted."
         )
     import pyarrow as pa

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Axis, Domain, Interval, Labels
+from sfumato.domain import Axis, Domain, Labels, Ordered, Timed
 from sfumato.domain.labels import unknown_label
+from sfumato.domain.timed import NO_TIME
 from sfumato.errors import InvalidInput
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -26,25 +27,32 @@ class Placer:
     def __call__(self, batch: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, int]:
         """The cells of the records, which rows are records (None: all), and how many of them lie outside."""
         columns = [self._column(axis, batch.column(i)) for i, axis in enumerate(self.domain.axes)]
-        present = None
-        if any(np.isnan(column.min(initial=0.0)) for column in columns):  # a minimum is NaN when a value is
-            present = ~np.logical_or.reduce([np.isnan(column) for column in columns])
+        absent = [missing for column in columns if (missing := _missing(column)) is not None]
+        present = ~np.logical_or.reduce(absent) if absent else None
+        if present is not None:
             columns = [column[present] for column in columns]
         cells = np.zeros(len(columns[0]), np.int64)
         outside = np.zeros(len(cells), np.bool_)
         for axis, column in zip(self.domain.axes, columns, strict=True):
-            if isinstance(axis, Interval):
-                if column.min(initial=axis.low) < axis.low or column.max(initial=axis.high) > axis.high:
-                    outside |= (column < axis.low) | (column > axis.high)
-                axis.accumulate(column, cells)
+            if isinstance(axis, Timed):
+                outside |= axis.ticks_outside(column)
+                np.multiply(cells, axis.cells, out=cells)
+                np.add(cells, axis.place_ticks(column), out=cells)
+            elif isinstance(axis, Ordered):
+                outside |= axis.beyond(column)
+                axis.add(column, cells)
             else:
                 self._accumulate_labels(axis, column, cells, outside)
         if self.drop:
             cells[outside] = DROPPED
         return cells, present, int(np.count_nonzero(outside))
 
-    def _column(self, axis: Axis, values: Any) -> NDArray[np.float64]:
-        """Coordinates, or positions of labels with -1 for an unknown one; NaN where there is none."""
+    def _column(self, axis: Axis, values: Any) -> NDArray[Any]:
+        """Coordinates, or positions of labels with -1 for an unknown one, NaN where there is none; or times in
+        microseconds, with NO_TIME.
+        """
+        if axis.reads == "times":
+            return fixed_width(values, np.int64)
         if isinstance(axis, Labels):
             import pyarrow as pa
             import pyarrow.compute as pc
@@ -70,6 +78,13 @@ class Placer:
             positions = np.where(unknown, rest, positions)
         np.multiply(cells, axis.cells, out=cells)
         np.add(cells, positions, out=cells, casting="unsafe")
+
+
+def _missing(column: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Which rows have no value, or None where all have one; a minimum is NaN when a value is."""
+    if column.dtype.kind == "i":
+        return column == NO_TIME if column.min(initial=0) == NO_TIME else None
+    return np.isnan(column) if np.isnan(column.min(initial=0.0)) else None
 
 
 def representable(labels: tuple[Any, ...], low: int | None, high: int | None) -> tuple[list[Any], list[float]]:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from sfumato.counting.batches import Batches, count_batches
-from sfumato.counting.columns import choose_columns
+from sfumato.counting.choice import check_keywords, choose_columns
 from sfumato.counting.counts import Counts
 from sfumato.counting.frames import is_native
 from sfumato.counting.inputs import Database, is_files, open_view
-from sfumato.counting.native import count_native
+from sfumato.counting.native import count_native, is_dear, refuse_dear
 from sfumato.counting.progress import Progress, advancing
 from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
@@ -47,6 +47,7 @@ def count(
     engine: Engine | None = None,
     progress: Progress = None,
     source: Source | None = None,
+    **axes: str,
 ) -> Counts:
     """Count the records of ``data`` in the cells of ``domain``. The result is private; give it to ``plan.publish``.
 
@@ -55,9 +56,15 @@ def count(
     written, in each file by itself; of CSV files the entity is the text that is written (``7``, ``007`` and ``7.0`` are
     three), and a coordinate that cannot be read is no record. A folder named ``column=value`` gives a column to the
     Parquet files in it that have none of that name, and never replaces one. A path that exists is that path; patterns
-    and folders leave out what begins with a dot or an underscore. ``x``, ``y`` and
-    ``z`` name the columns of the first axes, ``columns={"axis": "column"}`` those of any axis; by default a
-    column has its axis's name.
+    and folders leave out what begins with a dot or an underscore. A dict of arrays will do as well.
+
+    *Columns.* One keyword an axis, by the axis's name: ``x="lon", y="lat", t="pickup", mode="kind"``; by default a
+    column has its axis's name. ``columns={"axis": "column"}`` takes any name, also those that are keywords here or no
+    names of Python's. Where the domain has no axis of the name, ``x``, ``y`` and ``z`` stand for its first three axes.
+
+    *Times* are dates and datetimes, of files of text also ISO 8601. A column that tells a zone goes with an axis that
+    has one, and one that tells none with an axis that has none; anything else is refused, since it would be a guess. A
+    cycle with a zone takes both: times without one are what its clocks show.
 
     *Missing coordinates.* A row with a null or NaN coordinate is no record. How many there were is in
     ``counts.report``, for the operator's eyes.
@@ -80,7 +87,8 @@ def count(
 
     ``engine="numpy"`` brings the needed columns here batch by batch, in memory that does not grow with the
     data; ``"native"`` runs one expression and a group-by in the engine of the frame. Both give the same
-    counts. By default lazy frames (Polars, PySpark) stay where they are, and the rest is streamed.
+    counts. By default lazy frames (Polars, PySpark) stay where they are, and the rest is streamed; times of Dask,
+    PySpark and Ibis come here first.
     ``progress`` is True for a bar on standard error, or a function of (rows done, rows in all). ``source`` replaces the
     operating system's randomness in the choice by entity, in tests only: whoever knows the seed knows the choice.
 
@@ -89,6 +97,12 @@ def count(
     >>> sf.count("visits.csv", sf.Grid(bounds=(0, 0, 4, 4), shape=(2, 2))).values.tolist()  # private
     [[2, 0], [1, 0]]
     """
+    own = {
+        "x": False, "y": False, "z": False, "columns": columns, "entity": entity, "max_per_entity": max_per_entity,
+        "outside": None if outside == "clamp" else outside, "policy": policy, "engine": engine, "progress": progress,
+        "source": source,
+    }  # fmt: skip
+    check_keywords(domain, axes, {name: value not in (None, False) for name, value in own.items()}, columns)
     drop = _drops(outside, policy)
     limit = _limit(entity, max_per_entity)
     if engine not in (None, "numpy", "native"):
@@ -100,8 +114,10 @@ def count(
             "engine='native' cannot choose records by entity: no expression for it is common to all engines. "
             "Nothing was counted. Use engine='numpy', or leave it out."
         )
+    if engine == "native":
+        refuse_dear(domain)
     randomness = SystemSource() if source is None else require(source)
-    chosen = choose_columns(domain, (x, y, z), columns, entity)
+    chosen = choose_columns(domain, (x, y, z), columns, entity, axes)
     with closing(Database()) as database:
         view = open_view(data, chosen.fields(domain), database)
         if engine == "native" and not is_native(view.frame):
@@ -109,7 +125,7 @@ def count(
                 "engine='native' on Ibis is for DuckDB and Polars: how other backends calculate is not tested. Nothing "
                 "was counted. Leave engine= out: the needed columns are then brought here, batch by batch."
             )
-        if engine == "native" or (engine is None and entity is None and _stays(view.frame)):
+        if engine == "native" or (engine is None and entity is None and _stays(view.frame, domain)):
             tally, report = count_native(view, domain, drop=drop)
         else:
             stream = Batches(view, domain, database, entity=entity)
@@ -121,11 +137,16 @@ def count(
     return Counts(tally.reshape(domain.shape), domain, limit, report, dropped=drop, private=chance)
 
 
-def _stays(frame: Any) -> bool:
+def _stays(frame: Any, domain: Domain) -> bool:
     """Whether the frame is lazy and of an engine that had better count by itself."""
     import narwhals as nw
 
-    return isinstance(frame, nw.LazyFrame) and not frame.implementation.is_duckdb() and is_native(frame)
+    return (
+        isinstance(frame, nw.LazyFrame)
+        and not frame.implementation.is_duckdb()
+        and is_native(frame)
+        and not is_dear(domain)
+    )
 
 
 def _limit(entity: str | None, max_per_entity: int | None) -> int | None:

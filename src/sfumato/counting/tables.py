@@ -53,6 +53,7 @@ def view_files(paths: list[str | Path], fields: Sequence[Field], database: Datab
             delimited.check_entity(csv, field.column, database)
         elif field.is_number:
             delimited.check_numbers(csv, field, database)
+        delimited.check_times(csv, field, database)
     return View(
         _union([_select(part, _read_csv(part, fields)) for part in csv], database),
         unreadable=True,
@@ -84,6 +85,7 @@ def _named(
 ) -> Iterable[str]:
     for name in names:
         position, field = part.header.index(name), wanted.get(name)
+        field = None if field is None or field.times else field  # a time stays what it looks like
         column = f"k{position}"
         if isinstance(part, CsvPart) and field is None and name != as_text:
             column = delimited.read_plainly(part.looks[position], column)

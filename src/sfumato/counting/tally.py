@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.counting.counts import Counts
 from sfumato.counting.report import CountReport
-from sfumato.domain import Domain, Interval
+from sfumato.domain import Domain
 from sfumato.domain.order import other_box
 from sfumato.errors import TooLarge
 
@@ -47,7 +47,7 @@ def count_points(points: ArrayLike | Sequence[ArrayLike], domain: Domain) -> Cou
         block = tuple(c[start : start + _BLOCK] for c in columns)
         np.add.at(tally, domain.locate(block), 1)
         outside += _outside(block, domain)
-    report = CountReport(rows=len(columns[0]), outside=outside if domain.intervals else None)
+    report = CountReport(rows=len(columns[0]), outside=outside if any(axis.ordered for axis in domain.axes) else None)
     return Counts(tally.reshape(domain.shape), domain, report=replace(report, in_other_box=in_other_box(tally, domain)))
 
 
@@ -67,6 +67,5 @@ def _outside(columns: tuple[NDArray[Any], ...], domain: Domain) -> int:
     """How many points lie beyond the bounds of an axis."""
     beyond = np.zeros(len(columns[0]), np.bool_)
     for axis, column in zip(domain.axes, columns, strict=True):
-        if isinstance(axis, Interval):
-            beyond |= (column < axis.low) | (column > axis.high)
+        beyond |= axis.outside(column)
     return int(np.count_nonzero(beyond))

@@ -14,6 +14,7 @@ from sfumato.domain.labels import Labels
 from sfumato.domain.ordered import Ordered
 from sfumato.domain.product import Domain
 from sfumato.domain.shapes import Categories, Cycle, Grid, Line, Times
+from sfumato.domain.timed import Timed
 
 __all__ = [
     "Axis",
@@ -28,6 +29,7 @@ __all__ = [
     "Line",
     "Ordered",
     "Round",
+    "Timed",
     "Times",
     "domain_from_spec",
 ]

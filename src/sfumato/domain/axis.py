@@ -39,6 +39,11 @@ class Axis(ABC):
         """What distances along it are measured in: OWN numbers, SECONDS, or None where values have no distances."""
         return {"numbers": OWN, "times": SECONDS}.get(self.reads)
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether there are values that none of its cells holds: whoever has one is not there."""
+        return False
+
     @abstractmethod
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:
         """The cell of each value. Every value that is not missing has one, or the call is refused."""

@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain.axis import axis_name
 from sfumato.domain.durations import DAY, HOUR, duration
-from sfumato.domain.instants import remedy, unfit
 from sfumato.domain.interval import numbers, plain
 from sfumato.domain.moments import times
 from sfumato.domain.near_cycle import Turn, near_pairs
-from sfumato.domain.ordered import Ordered
+from sfumato.domain.timed import READING, Timed
 from sfumato.domain.zones import Zone, zone
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
@@ -37,7 +36,14 @@ _MONDAY = -3 * DAY  # 29 December 1969
 
 def _by(length: int, origin: int, count: int) -> Turn:
     """Cells of one length."""
-    return Turn(count, lambda clock: (clock - origin) // length, lambda number: number * length + origin)
+
+    def number(clock: NDArray[np.int64]) -> NDArray[np.int64]:
+        return (clock - origin) // length
+
+    def start(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        return numbers * length + origin
+
+    return Turn(count, number, start, (length, origin))
 
 
 def _months() -> Turn:
@@ -59,7 +65,7 @@ CYCLES: dict[str, tuple[Turn, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, repr=False)
-class Round(Ordered):
+class Round(Timed):
     """One cell for each hour, weekday, hour of the week or month."""
 
     name: str
@@ -67,7 +73,6 @@ class Round(Ordered):
     tz: str | None = None
     """The zone on whose clocks instants are read; None where times have no zone."""
 
-    reads = "times"
     closed = True
     winds = True
     needs_hours: ClassVar[frozenset[str]] = frozenset({"hour of day", "hour of week"})
@@ -109,11 +114,20 @@ class Round(Ordered):
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:
         """The cell of each time: instants are read on the clocks of the zone, other times are readings already."""
         ticks, zoned = times(values, self.name)
-        if zoned and self.tz is None:
-            raise InvalidInput(
-                f"Axis {self.name!r}: {unfit(zoned=True)}. Nothing was counted. {remedy(zoned=True, tz=None)}"
-            )
+        if not self.takes(zoned=zoned):
+            raise InvalidInput(f"Axis {self.name!r}: {self.misfit(zoned=zoned)}")
         return self.cells_shown(ticks, zoned=zoned)
+
+    def takes(self, *, zoned: bool) -> bool:
+        """Readings of a clock always, and instants where there is a zone on whose clocks they are read."""
+        return not zoned or self.tz is not None
+
+    def place_ticks(self, ticks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The cells of instants and of marked readings."""
+        if not self.marks:
+            return self.cells_shown(ticks, zoned=False)
+        reading = ticks >= READING // 2
+        return self.cells_shown(np.where(reading, ticks - READING, ticks), zoned=~reading)
 
     def cells_shown(self, ticks: NDArray[np.int64], *, zoned: bool | NDArray[np.bool_]) -> NDArray[np.int64]:
         """The cells of microseconds, which are instants where `zoned` says so, and readings of a clock elsewhere."""

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.domain.axis import axis_name
 from sfumato.domain.durations import DAY, SECOND, duration, in_words
 from sfumato.domain.moments import EARLIEST, LATEST, microseconds, parsed, times, written
-from sfumato.domain.ordered import Ordered
+from sfumato.domain.timed import Timed
 from sfumato.domain.zones import Zone, zone
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
@@ -30,7 +30,7 @@ MOST_RUNS = 1 << 16
 
 
 @dataclass(frozen=True, repr=False)
-class Instants(Ordered):
+class Instants(Timed):
     """Steps from a start on: runs of (length, how many), in microseconds since 1970."""
 
     name: str
@@ -39,7 +39,6 @@ class Instants(Ordered):
     tz: str | None = None
     """The zone whose clocks write the times; None for clocks of no zone."""
 
-    reads = "times"
     closed = False
 
     def __post_init__(self) -> None:
@@ -98,11 +97,21 @@ class Instants(Ordered):
     def scale(self, values: ArrayLike) -> NDArray[np.int64]:
         """Times as microseconds, with a zone where the axis has one and only there."""
         ticks, zoned = times(values, self.name)
-        if ticks.size and zoned != (self.tz is not None):
-            raise InvalidInput(
-                f"Axis {self.name!r}: {unfit(zoned=zoned)}. Nothing was counted. {remedy(zoned=zoned, tz=self.tz)}"
-            )
+        if ticks.size and not self.takes(zoned=zoned):
+            raise InvalidInput(f"Axis {self.name!r}: {self.misfit(zoned=zoned)}")
         return ticks
+
+    def takes(self, *, zoned: bool) -> bool:
+        """Instants where it has a zone, and readings of a clock where it has none."""
+        return zoned == (self.tz is not None)
+
+    def place_ticks(self, ticks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The step of each time."""
+        return self.cells_at(ticks)
+
+    def ticks_outside(self, ticks: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which times lie before the start, or at the stop or after it."""
+        return self.beyond(ticks)
 
     def written(self, value: Any) -> str:
         """A time in ISO 8601, as the clocks of the zone show it, with its offset where there is a zone."""
@@ -182,20 +191,6 @@ class Instants(Ordered):
             "steps": [list(run) for run in self.runs],
             "tz": self.tz,
         }
-
-
-def unfit(*, zoned: bool) -> str:
-    """What does not fit, in words."""
-    if zoned:
-        return "its values have a time zone, and the axis has none"
-    return "its values have no time zone, and the axis has one"
-
-
-def remedy(*, zoned: bool, tz: str | None) -> str:
-    """What to do where values and axis do not fit."""
-    if zoned:
-        return "Give the axis a zone with tz=…, such as tz='UTC', or convert the values to times without one."
-    return f"Say in which zone the values are (tz_localize, replace_time_zone), or leave tz={tz!r} out of the axis."
 
 
 def steps(start: object, stop: object, every: object, name: str, tz: object) -> Instants:

@@ -66,6 +66,11 @@ class Labels(Axis):
         """``str``, ``int`` or ``bool``: what the labels are."""
         return type(self.labels[0])
 
+    @property
+    def leaves_out(self) -> bool:
+        """All that is not among the labels, unless there is one for the rest."""
+        return self.other is None
+
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:
         """The position of each value in the list; an unknown one goes to ``other`` or is refused."""
         array = np.asarray(values)

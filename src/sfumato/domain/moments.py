@@ -21,8 +21,8 @@ EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 EARLIEST = (datetime.min - EPOCH) // _MICROSECOND
 LATEST = (datetime.max - EPOCH) // _MICROSECOND
-_COARSER = {"us": 1, "ms": 1000, "s": SECOND, "m": MINUTE, "h": HOUR, "D": DAY, "W": WEEK}
-_FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+COARSER = {"us": 1, "ms": 1000, "s": SECOND, "m": MINUTE, "h": HOUR, "D": DAY, "W": WEEK}
+FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 
 
 def microseconds(moment: date) -> int:
@@ -43,7 +43,7 @@ def parsed(given: object, name: str) -> date:
     found: Any = None
     try:
         if isinstance(given, str):
-            found = datetime.fromisoformat(given.strip().replace("/", "-"))
+            found = datetime.fromisoformat(_iso(given))
         elif isinstance(given, np.datetime64) and not np.isnat(given):
             found = moment(int(_of_array(np.array([given]))[0]))
         elif isinstance(given, date):
@@ -59,6 +59,12 @@ def parsed(given: object, name: str) -> date:
         )
     checked: date = found
     return checked
+
+
+def _iso(text: str) -> str:
+    """Text as Python reads it: also 2026/03/01, and UTC by its name, as databases write it."""
+    text = text.strip().replace("/", "-")
+    return f"{text[:-3].rstrip()}Z" if text.endswith("UTC") else text
 
 
 def times(values: ArrayLike, name: str) -> tuple[NDArray[np.int64], bool]:
@@ -91,7 +97,7 @@ def times(values: ArrayLike, name: str) -> tuple[NDArray[np.int64], bool]:
 def _moment(value: Any, name: str) -> date:
     """A single value, which is private and never shown."""
     try:
-        found = datetime.fromisoformat(value.strip().replace("/", "-")) if isinstance(value, str) else value
+        found = datetime.fromisoformat(_iso(value)) if isinstance(value, str) else value
         if isinstance(found, date) and found == found:
             microseconds(found)
             return found
@@ -124,9 +130,9 @@ def _of_array(array: NDArray[Any]) -> NDArray[np.int64]:
 
 def from_ticks(ticks: NDArray[np.int64], unit: str) -> NDArray[np.int64]:
     """Whole numbers of a unit since 1970 as microseconds, rounded down, those beyond the years moved to their ends."""
-    if unit in _FINER:
-        return np.clip(ticks // _FINER[unit], EARLIEST, LATEST)
-    factor = _COARSER[unit]
+    if unit in FINER:
+        return np.clip(ticks // FINER[unit], EARLIEST, LATEST)
+    factor = COARSER[unit]
     return np.clip(np.clip(ticks, EARLIEST // factor, LATEST // factor + 1) * factor, EARLIEST, LATEST)
 
 

@@ -33,6 +33,8 @@ class Turn:
     cells: int
     number: Callable[[Integers], Integers]
     start: Callable[[Integers], Integers]
+    even: tuple[int, int] | None = None
+    """How long every stretch is and where one begins, in microseconds; None where they differ, as months do."""
 
 
 @lru_cache(maxsize=64)

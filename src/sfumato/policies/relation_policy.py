@@ -46,7 +46,7 @@ def policy(
             f"hide={type(hide).__name__} is not a relation. Say what may change, such as sf.move(0.01), "
             "sf.change('mode'), sf.anything() or sf.presence(), joined with | and &."
         )
-    seen = _placed(hide, domain)
+    seen = placed(hide, domain)
     named = _named(domain, public)
     short = _short(seen, domain)
     if short is not None:
@@ -56,7 +56,7 @@ def policy(
     return _built(domain, seen, named, bool(publish_component_totals))
 
 
-def _placed(relation: Relation, domain: Domain) -> Relation:
+def placed(relation: Relation, domain: Domain) -> Relation:
     """With every rule about a factor of the domain."""
     names = [factor.name for factor in domain.factors]
     if any(rule.of is None for rule in relation.rules):
@@ -195,6 +195,8 @@ def _refuse_unnamed(
     for name in public:
         if relation.changes_all or name in changed or relation.hides_presence:
             raise _not_public(name, relation)
+    if relation.hides_presence:  # nothing is public, and domains of any size need not be looked through for it
+        return
     if not policy.total_is_public and not policy.components[1].any():
         if public:
             raise _not_public(public[0], relation)

@@ -1,40 +1,34 @@
-"""From private values to one published order statistic: check, record, draw, hand out."""
+"""From private values to one published order statistic, or one for every part of the data: check, record, draw, hand
+out.
+"""
 
 from __future__ import annotations
 
 import math
 import secrets
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.counting import CountReport
-from sfumato.domain import Line
+from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
-from sfumato.exact import Number, finite_float, fraction, positive_fraction, positive_int, text
+from sfumato.exact import Number, fraction, positive_fraction, text
 from sfumato.noise import DiscreteLaplace, Source, SystemSource
 from sfumato.noise.source import require
-from sfumato.policies import Policy, bounded, within
-from sfumato.policies.moves import Stencil
 from sfumato.promise import Guarantee
 from sfumato.promise.guarantee import SAMPLER_SLACK
 from sfumato.publishing.account import Account, require_account, warn_without_ledger
-from sfumato.quantiles import order_mechanism, rank_of
+from sfumato.publishing.attribute import Attribute, attribute, records
+from sfumato.publishing.lattice import place
+from sfumato.quantiles import RANKS, OrderMechanism, moving, order_mechanism, rank_of, require_method
+from sfumato.relations import Relation
 from sfumato.release import Answer
 
 CONFIDENCE = 0.95
-
-# The lattice: fine enough that rounding a value to it, and a step up to whole cells, cost next to nothing.
-FEWEST_CELLS = 1 << 20
-MOST_CELLS = 1 << 24
-CELLS_A_STEP = 1 << 10
-_UNITS_A_CELL = 1024  # of the last place of the larger bound: what an axis asks for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,28 +38,42 @@ class QuantileAnswer(Answer):
     Standard error and interval are known for "laplace", whose noise does not look at the data; the interval covers the
     sample's own order statistic (clamped to the bounds), not that of a population behind it. For the other methods the
     error depends on the data, stating it would be a second release, and all three are NaN.
+
+    With groups, all four are arrays in the shape of `by`, in the declared order, and every interval holds by itself.
     """
 
     q: Fraction
     method: str
     guarantee: Guarantee
+    by: Domain | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
-        what = f"{self.value:.6g}, q={text(self.q)} by {self.method!r}"
-        error = (
-            "error unknown: it depends on the data"
-            if math.isnan(self.stderr)
-            else f"{self.confidence:.0%} within [{self.low:.6g}, {self.high:.6g}]"
-        )
+        if self.by is not None:
+            values = f"{np.size(self.value)} values by {' × '.join(map(repr, self.by.names))}"
+        else:
+            values = f"{self.value:.6g}"
+        what = f"{values}, q={text(self.q)} by {self.method!r}"
+        if np.isnan(self.stderr).all():
+            error = "error unknown: it depends on the data"
+        elif self.by is not None:
+            error = f"{self.confidence:.0%} intervals, each for itself"
+        else:
+            error = f"{self.confidence:.0%} within [{self.low:.6g}, {self.high:.6g}]"
         return f"QuantileAnswer({what}, {error}{'' if self.guarantee.private else ', NOT PRIVATE'})"
 
 
 def median(
     values: Any,
     *,
+    x: str | None = None,
+    by: Any = None,
+    name: str | None = None,
+    columns: Mapping[str, str] | None = None,
     bounds: Sequence[float],
     epsilon: Number,
     delta: Number | None = None,
+    hide: Relation | None = None,
+    public: Iterable[str] = (),
     method: str | None = None,
     slack: Number | None = None,
     cells: int | None = None,
@@ -82,9 +90,15 @@ def median(
     return quantile(
         values,
         Fraction(1, 2),
+        x=x,
+        by=by,
+        name=name,
+        columns=columns,
         bounds=bounds,
         epsilon=epsilon,
         delta=delta,
+        hide=hide,
+        public=public,
         method=method,
         slack=slack,
         cells=cells,
@@ -98,9 +112,15 @@ def quantile(
     values: Any,
     q: Number,
     *,
+    x: str | None = None,
+    by: Any = None,
+    name: str | None = None,
+    columns: Mapping[str, str] | None = None,
     bounds: Sequence[float],
     epsilon: Number,
     delta: Number | None = None,
+    hide: Relation | None = None,
+    public: Iterable[str] = (),
     method: str | None = None,
     slack: Number | None = None,
     cells: int | None = None,
@@ -110,14 +130,25 @@ def quantile(
 ) -> QuantileAnswer:
     """The q-quantile of private values, 0 < q < 1: the smallest value with at least a share q at or below it.
 
-    **Promise.** ε-private when one value moves by less than `delta`, or (without `delta`) anywhere: replace-one. The
-    number of values is public. Values outside the bounds count as the nearest bound; the bounds must be public too.
+    **Promise.** ε-private when one value moves by less than `delta`, or (without `delta`) anywhere: replace-one; or
+    under the relation `hide` between records. The number of values is public unless the relation hides that a record
+    appears. Values outside the bounds count as the nearest bound; the bounds must be public too.
+
+    **Records.** `values` is an array, whose attribute is `name`; or records on any engine that `sf.count` takes, and
+    `x` the column, called `name` if that is given.
+
+    **Groups.** `by` is a domain whose cells are the groups, such as `sf.Categories(["NY", "NJ"], name="state")`: each
+    gets an answer, also an empty one. Its axes are columns (`columns={"state": "st"}` names others); of an array,
+    `by=(domain, groups)` comes with the values' groups. The list is declared, and a record of no listed group counts
+    nowhere. Where no change joins two groups ε is paid once, for all of them together: name then what they show,
+    `hide=sf.change("fare"), public=["state"]`. Without `hide` and `delta` the group may change as well, which is paid
+    for in two groups at a time; no group's number of records is public then.
 
     **How.** Values are put on a lattice of `cells` cells, which depends on bounds and `delta` alone, so that all
     quantiles of one dataset share one policy and one account; the answer is the middle of a cell. `method` is
     "inverse" (best for many values), "laplace" (best for few, and with an error bar), "smooth-pure" or "smooth" (which
-    is only (ε, slack)-private and fits no ledger); without it one of the first two is chosen from public figures. No
-    values at all give an answer too, as if there were one in the middle.
+    is only (ε, slack)-private and fits no ledger); without it one of the first two is chosen from public figures, for
+    each group by itself. Where the number of values is hidden it is "ranks". No values at all give an answer too.
 
     With a ledger the release is charged first; `label` is kept there in plain text. `source` is for tests and papers: a
     seeded one makes an answer that says it is not private, and no ledger takes it.
@@ -125,113 +156,124 @@ def quantile(
     >>> fares = np.random.default_rng(1).gamma(2, 8, 5_000)
     >>> 0 <= sf.quantile(fares, 0.9, bounds=(0, 200), epsilon=1).value <= 200
     True
+    >>> states = sf.Categories(["NY", "NJ"], name="state")
+    >>> where = np.random.default_rng(2).choice(["NY", "NJ", "CT"], 5_000)
+    >>> sf.quantile(fares, 0.9, by=(states, where), name="fare", bounds=(0, 200), epsilon=1).value.shape
+    (2,)
     """
     share = fraction(q, "q")
     if not 0 < share < 1:
         raise InvalidInput(f"q={q!r} must lie between 0 and 1, both excluded. Nothing was drawn or recorded.")
     budget = positive_fraction(epsilon, "epsilon")
-    policy = lattice_policy(bounds, delta=delta, cells=cells)
-    size, theta = policy.domain.size, step_in_cells(policy)
-    located = _located(values, policy)
-    mechanism = order_mechanism(method, count=len(located), epsilon=budget, theta=theta, cells=size, slack=slack)
-    noise = mechanism.noise  # refuses an ε too small for it before anything is recorded
+    groups, given = _groups(by, x)
+    seen = attribute(bounds, name=name or x, by=groups, delta=delta, hide=hide, public=public, cells=cells)
+    located, parts = records(values, seen, column=x, groups=given, columns=columns)
+    pieces = _pieces(located, parts, seen.parts)
+    made = [_mechanism(seen, method, share, len(piece), budget, slack) for piece in pieces]
+    noises = [mechanism.noise for mechanism in made]  # refuses an ε too small for it before anything is recorded
+    names = " and ".join(sorted({mechanism.name for mechanism in made}))
     randomness = SystemSource() if source is None else require(source)
-    guarantee = Guarantee(
-        policy=policy, epsilon=budget, slack=SAMPLER_SLACK + mechanism.slack, private=randomness.private
-    )
+    worst = max(mechanism.slack for mechanism in made)
+    guarantee = Guarantee(policy=seen.policy, epsilon=budget, slack=SAMPLER_SLACK + worst, private=randomness.private)
     if ledger is None and randomness.private:
         warn_without_ledger()
     if ledger is not None:
-        _require_ledger(ledger, mechanism.slack)
+        _require_ledger(ledger, worst)
         guarantee = ledger.promised(guarantee)
         ledger.charge(
             guarantee,
-            label=label or f"quantile {text(share)} ({mechanism.name}) on {size} cells",
+            label=label or f"quantile {text(share)} ({names}) on {seen.line.size} cells{_of_groups(groups)}",
             release_id=secrets.token_hex(16),
         )
-    if len(located) == 0:
-        located = np.array([size // 2])
-    cell = mechanism.run(located, rank_of(share, len(located)), randomness)
-    stderr, low, high = _error(policy, cell, noise)
+    drawn = [_draw(*pair, share, randomness) for pair in zip(made, pieces, strict=True)]
+    return _answer(seen, drawn, noises, share, names, guarantee)
+
+
+def _groups(by: Any, x: str | None) -> tuple[Domain | None, Any]:
+    """(the groups, what comes with them for an array of values)."""
+    if by is None:
+        return None, None
+    pair = by if isinstance(by, tuple) and len(by) == 2 else (by, None)
+    if not isinstance(pair[0], Domain):
+        raise InvalidInput(
+            f"by={type(by).__name__} is not a list of groups. Nothing was drawn or recorded. Declare them, such as "
+            "by=sf.Categories(['NY', 'NJ'], name='state'), or for an array of values by=(sf.Categories(…), states)."
+        )
+    if (pair[1] is None) == (x is None):
+        raise InvalidInput(
+            "by needs the group of every record. Nothing was drawn or recorded. Give records and x='column', "
+            "with groups in the column of their name; or an array of values, and by=(sf.Categories(…), groups)."
+        )
+    return pair
+
+
+def _of_groups(by: Domain | None) -> str:
+    return "" if by is None else f" for {by.size} groups by {', '.join(by.names)}"
+
+
+def _pieces(located: NDArray[np.int64], parts: NDArray[np.int64], number: int) -> list[NDArray[np.int64]]:
+    """The cells of every part's records."""
+    if number == 1:
+        return [located]
+    order = np.argsort(parts, kind="stable")
+    return np.split(located[order], np.searchsorted(parts[order], np.arange(1, number)))
+
+
+def _mechanism(
+    seen: Attribute, method: str | None, share: Fraction, count: int, epsilon: Fraction, slack: Number | None
+) -> OrderMechanism:
+    """What publishes one part, at what is left of ε when a change of a record is paid for wherever it is felt."""
+    require_method(method)
+    if seen.hides_number and method not in (None, RANKS):
+        raise InvalidInput(
+            f"method={method!r} publishes how many values there are, which is hidden here: {seen.policy.describe()}. "
+            "Nothing was drawn or recorded. Use method='ranks', or leave it out."
+        )
+    name = RANKS if seen.hides_number and method is None else method
+    if name == RANKS:
+        price = seen.price(inside=moving(share), absent=Fraction(1))
+    else:
+        price = seen.price(inside=Fraction(1), absent=math.inf)
+    return order_mechanism(
+        name,
+        count=count,
+        epsilon=epsilon / price,
+        theta=max(seen.step, 1),
+        cells=seen.line.size,
+        slack=slack,
+        share=share,
+    )
+
+
+def _draw(mechanism: OrderMechanism, located: NDArray[np.int64], share: Fraction, source: Source) -> int:
+    """The published cell. Where their number is public, no values are as one in the middle."""
+    if len(located) == 0 and not mechanism.hides_number:
+        located = np.array([mechanism.cells // 2])
+    return mechanism.run(located, rank_of(share, len(located)), source)
+
+
+def _answer(
+    seen: Attribute,
+    drawn: list[int],
+    noises: list[DiscreteLaplace | None],
+    share: Fraction,
+    method: str,
+    guarantee: Guarantee,
+) -> QuantileAnswer:
+    errors = [_error(seen.line, cell, noise) for cell, noise in zip(drawn, noises, strict=True)]
+    rows = [(place(seen.line, Fraction(2 * cell + 1, 2)), *error) for cell, error in zip(drawn, errors, strict=True)]
+    value, stderr, low, high = rows[0] if seen.by is None else np.array(rows).T.reshape(4, *seen.by.shape)
     return QuantileAnswer(
-        value=_place(policy, Fraction(2 * cell + 1, 2)),
+        value=value,
         stderr=stderr,
         low=low,
         high=high,
         confidence=CONFIDENCE,
         q=share,
-        method=mechanism.name,
+        method=method,
         guarantee=guarantee,
+        by=seen.by,
     )
-
-
-def lattice_policy(bounds: Sequence[float], *, delta: Number | None = None, cells: int | None = None) -> Policy:
-    """The policy of all quantiles with these bounds and this δ, on the lattice that follows from the two."""
-    if isinstance(bounds, str) or not isinstance(bounds, (Sequence, np.ndarray)) or len(bounds) != 2:
-        raise InvalidInput("bounds must be two numbers, (low, high). Nothing was drawn or recorded.")
-    low, high = (finite_float(bound, "bounds") for bound in bounds)
-    if not low < high:
-        raise InvalidInput(
-            f"bounds=({low!r}, {high!r}) must be a lower and a higher number. Nothing was drawn or recorded."
-        )
-    exact = None if delta is None else positive_fraction(delta, "delta")
-    if exact is not None and exact > fraction(high - low, "bounds"):
-        raise InvalidInput(
-            f"delta={delta!r} exceeds the width of the bounds, {high - low:.6g}: every move is hidden, which is "
-            "replace-one. Nothing was drawn or recorded. Leave delta out for that, or use a smaller one."
-        )
-    size = _default_cells(low, high, exact) if cells is None else positive_int(cells, "cells")
-    return _policy(low, high, delta, size)
-
-
-@lru_cache(maxsize=16)  # a step of many cells is a long list of moves
-def _policy(low: float, high: float, delta: Number | None, cells: int) -> Policy:
-    line = Line(low, high, cells=cells)
-    return bounded(line) if delta is None else within(line, delta)
-
-
-def _default_cells(low: float, high: float, delta: Fraction | None) -> int:
-    """A power of two: CELLS_A_STEP cells to a step, within the limits, and only as many as doubles can tell apart."""
-    wanted = MOST_CELLS
-    if delta is not None:
-        steps = -(-fraction(high - low, "bounds") // delta)
-        wanted = min(max(FEWEST_CELLS, 1 << (CELLS_A_STEP * steps - 1).bit_length()), MOST_CELLS)
-    while wanted > 1 and (high - low) / wanted < max(
-        _UNITS_A_CELL * math.ulp(max(abs(low), abs(high))), sys.float_info.min
-    ):
-        wanted //= 2
-    return wanted
-
-
-def step_in_cells(policy: Policy) -> int:
-    """θ: how many cells one step of the policy spans at most."""
-    moves = policy.moves
-    reach = int(moves.reach[0]) if isinstance(moves, Stencil) else policy.domain.size - 1
-    return max(reach, 1)
-
-
-def _located(values: Any, policy: Policy) -> NDArray[np.int64]:
-    """The cells of the values, or a refusal that shows none of them."""
-    try:
-        # What is masked is no record, as null is none elsewhere.
-        array = values.compressed() if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
-    except ValueError as error:
-        raise InvalidInput("values are not a list of numbers. Nothing was drawn or recorded.") from error
-    if array.ndim != 1 or (array.dtype.kind not in "fiu" and array.size):
-        raise InvalidInput(
-            f"values of type {array.dtype} in {array.ndim} dimensions are not a list of numbers. Nothing was drawn or "
-            "recorded. Pass one number for each record."
-        )
-    numbers = array.astype(np.float64, copy=False)
-    if not np.isfinite(numbers).all():
-        raise InvalidInput(
-            "values holds NaN or infinite numbers, which have no place between the bounds. Nothing was drawn or "
-            "recorded. Remove missing values first: they are no records."
-        )
-    axis = policy.domain.intervals[0]
-    outside = int(np.count_nonzero((numbers < axis.low) | (numbers > axis.high)))
-    CountReport(rows=len(numbers), outside=outside).warn("Nothing is drawn or recorded yet; the answer goes on.")
-    return policy.domain.locate(numbers)
 
 
 def _require_ledger(ledger: Account, slack: Fraction) -> None:
@@ -243,17 +285,10 @@ def _require_ledger(ledger: Account, slack: Fraction) -> None:
         )
 
 
-def _error(policy: Policy, cell: int, noise: DiscreteLaplace | None) -> tuple[float, float, float]:
+def _error(line: Domain, cell: int, noise: DiscreteLaplace | None) -> tuple[float, float, float]:
     """Standard error and interval, both from the noise alone. Whole cells are covered, and none outside the bounds."""
     if noise is None:
         return math.nan, math.nan, math.nan
     margin = noise.quantile(CONFIDENCE)
-    low, high = max(cell - margin, 0), min(cell + margin + 1, policy.domain.size)
-    step = float(policy.domain.equal[0].width)
-    return noise.std * step, _place(policy, Fraction(low)), _place(policy, Fraction(high))
-
-
-def _place(policy: Policy, coordinate: Fraction) -> float:
-    """From cells to the units of the bounds."""
-    axis = policy.domain.equal[0]
-    return float(Fraction(axis.low) + coordinate * axis.width)
+    low, high = max(cell - margin, 0), min(cell + margin + 1, line.size)
+    return noise.std * float(line.equal[0].width), place(line, Fraction(low)), place(line, Fraction(high))

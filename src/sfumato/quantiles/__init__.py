@@ -15,20 +15,23 @@ score), `smooth_bound`, then one file a mechanism, then `choice`.
 """
 
 from sfumato.quantiles.base import OrderMechanism
-from sfumato.quantiles.choice import METHODS, order_mechanism
+from sfumato.quantiles.choice import METHODS, RANKS, order_mechanism, require_method
 from sfumato.quantiles.inverse import InverseSensitivity
 from sfumato.quantiles.laplace import OrderLaplace
 from sfumato.quantiles.order import rank_of
-from sfumato.quantiles.ranks import RankSplit
+from sfumato.quantiles.ranks import RankSplit, moving
 from sfumato.quantiles.smooth import SmoothSensitivity
 
 __all__ = [
     "METHODS",
+    "RANKS",
     "InverseSensitivity",
     "OrderLaplace",
     "OrderMechanism",
     "RankSplit",
     "SmoothSensitivity",
+    "moving",
     "order_mechanism",
     "rank_of",
+    "require_method",
 ]

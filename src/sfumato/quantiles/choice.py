@@ -9,26 +9,33 @@ from sfumato.exact import Number, fraction
 from sfumato.quantiles.base import OrderMechanism
 from sfumato.quantiles.inverse import InverseSensitivity
 from sfumato.quantiles.laplace import OrderLaplace
+from sfumato.quantiles.ranks import RankSplit
 from sfumato.quantiles.smooth import SmoothSensitivity
 
-METHODS = ("inverse", "laplace", "smooth", "smooth-pure")
+RANKS = "ranks"
+METHODS = ("inverse", "laplace", "smooth", "smooth-pure", RANKS)
 DEFAULT_SLACK = Fraction(1, 10**9)
 
 
 def order_mechanism(
-    method: str | None, *, count: int, epsilon: Fraction, theta: int, cells: int, slack: Number | None = None
+    method: str | None,
+    *,
+    count: int,
+    epsilon: Fraction,
+    theta: int,
+    cells: int,
+    slack: Number | None = None,
+    share: Fraction = Fraction(1, 2),
 ) -> OrderMechanism:
     """The mechanism of that name, or the better one of "inverse" and "laplace" for so many points.
 
-    The choice sees the number of points, ε, the step and the lattice, all of them public, and never a point.
+    The choice sees the number of points, ε, the step and the lattice, all of them public, and never a point. "ranks",
+    to which the number is not public, is never chosen; it alone is made for one `share`, and ε is what one point more
+    costs.
     """
     if method is None:
         method = better(count=count, epsilon=epsilon, theta=theta, cells=cells)
-    if method not in METHODS:
-        raise InvalidInput(
-            f"method={method!r} is not known. Nothing was drawn or recorded. Use one of "
-            f"{', '.join(map(repr, METHODS))}, or leave it out."
-        )
+    require_method(method)
     if slack is not None and method != "smooth":
         raise InvalidInput(
             f"slack={slack!r} belongs to method='smooth': method={method!r} has none. Nothing was drawn or recorded. "
@@ -38,6 +45,8 @@ def order_mechanism(
         return InverseSensitivity(epsilon=epsilon, theta=theta, cells=cells)
     if method == "laplace":
         return OrderLaplace(epsilon=epsilon, theta=theta, cells=cells)
+    if method == RANKS:
+        return RankSplit(epsilon=epsilon, share=share, cells=cells)
     if method == "smooth-pure":
         return SmoothSensitivity(epsilon=epsilon, theta=theta, cells=cells, slack=Fraction(0))
     allowed = DEFAULT_SLACK if slack is None else fraction(slack, "slack")
@@ -47,6 +56,15 @@ def order_mechanism(
             "Use method='smooth-pure' for a promise without slack."
         )
     return SmoothSensitivity(epsilon=epsilon, theta=theta, cells=cells, slack=allowed)
+
+
+def require_method(method: str | None) -> None:
+    """Refuse what is no method."""
+    if method is not None and method not in METHODS:
+        raise InvalidInput(
+            f"method={method!r} is not known. Nothing was drawn or recorded. Use one of "
+            f"{', '.join(map(repr, METHODS))}, or leave it out."
+        )
 
 
 def better(*, count: int, epsilon: Fraction, theta: int, cells: int) -> str:

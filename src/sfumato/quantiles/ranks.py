@@ -14,6 +14,16 @@ from sfumato.quantiles.order import Surroundings, rank_of, surroundings
 from sfumato.quantiles.scored import ByScore, Ladder
 
 
+def steepest(share: Fraction) -> int:
+    """D = max(a, b - a) for q = a/b."""
+    return max(share.numerator, share.denominator - share.numerator)
+
+
+def moving(share: Fraction) -> Fraction:
+    """What the move of a point costs, in appearances: 2 for the median, less for other quantiles."""
+    return Fraction(share.denominator, steepest(share))
+
+
 @dataclass(frozen=True, eq=False)
 class RankFlank:
     """One side of the order statistic: b points of the score for every point passed, from `first` on.
@@ -42,8 +52,8 @@ class RankFlank:
 class RankSplit(ByScore):
     """P[y] ∝ exp(-ε·s(y)/(2D)), s(y) how far the points below and above y are off the shares q and 1 - q.
 
-    **Promise.** ε-private when one point appears or vanishes, whatever their number, none included; and ε·`moving` when
-    one point moves anywhere. The number of points is not published.
+    **Promise.** ε-private when one point appears or vanishes, whatever their number, none included; and ε·`moving`(q)
+    when one point moves anywhere. The number of points is not published.
 
     **Proof.** Let q = a/b in lowest terms, L points lie below y, E on it and G above it. y is a q-quantile where
     (b - a)·L ≤ a·(E + G) and (b - a)·(L + E) ≥ a·G; s(y) is the distance of 0 from the interval between
@@ -75,17 +85,12 @@ class RankSplit(ByScore):
     @property
     def steepest(self) -> int:
         """D: what one point more changes of the score at most."""
-        return max(self.share.numerator, self.share.denominator - self.share.numerator)
+        return steepest(self.share)
 
     @property
     def rate(self) -> Fraction:
         """The price of one point of the score."""
         return self.epsilon / (2 * self.steepest)
-
-    @property
-    def moving(self) -> Fraction:
-        """What the move of a point costs, in ε: 2 for the median, less for other quantiles."""
-        return Fraction(self.share.denominator, self.steepest)
 
     def ladder(self, near: Surroundings, rank: int, count: int) -> Ladder:
         """The level sets of the score around the point of a rank, among so many. Private."""

@@ -44,6 +44,11 @@ class Rule(ABC):
         return None
 
     @property
+    def limit(self) -> Length | None:
+        """What its moves are shorter than; None: they lead anywhere."""
+        return None
+
+    @property
     def inside_bounds(self) -> bool:
         """Whether its distances hold for places inside the bounds alone."""
         return False
@@ -96,6 +101,11 @@ class Move(Rule):
     def places(self) -> Any:
         """Its sources."""
         return self.sources
+
+    @property
+    def limit(self) -> Length:
+        """δ."""
+        return self.delta
 
     @property
     def inside_bounds(self) -> bool:
