@@ -1,4 +1,4 @@
-"""`sfumato`: plan, check, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
+"""`sfumato`: init, plan, check, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, check, ledger, options, preflight, stream, vault
+from sfumato.app import audit, check, init, ledger, options, preflight, stream, vault
 from sfumato.app import demo as demonstration
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
 from sfumato.app.keys import NOTHING, Keyed
@@ -31,6 +31,7 @@ app = typer.Typer(
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
+app.command()(init.init)
 app.command(cls=Keyed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)

@@ -97,7 +97,7 @@ def mean(
     if folder != Path():
         said |= {key: _anchored(str(said[key])) for key in _PATHS if key in said}
     alone = {} if file is not None or any(key[0] == "domain" for key in said) else _simple_domain(simple, short)
-    said |= _rule(simple, said, short, new="hide" not in tables and "theta" not in tables)
+    said |= _rule(simple, said, short, new=file is None)
     said |= {} if simple.ask is None else {("ask",): options.asked(simple.ask)}
     if file is None:
         said = {("ask",): "ranges()", ("epsilon",): "1"} | said

@@ -178,8 +178,9 @@ def stream(
         name, ledger = str(told.told.name), asked.ledger()
         if ledger is None:  # it was said
             raise InvalidInput("a stream keeps account, and no ledger was given.")
+        first = _first(ledger, name, begin, meant)
         if check:
-            found = _check(times, _first(ledger, name, begin, meant), end, asked, as_json)
+            found = _check(times, first, end, asked, as_json)
             sys.exit(GROSS_DATA if found else 0)
         allocation, folder = told.told.allocation or "even", Path(asked.place(str(asked.output.file)))
         series = Stream(
@@ -198,7 +199,7 @@ def stream(
             outbox=folder,
             mechanism=asked.mechanism,
         )
-        moments = list(grid.steps(_next(series, grid, begin, meant), end))
+        moments = list(grid.steps(_next(series, grid, first), end))
         reports: list[CountReport] = []
         done = {"published": 0, "skipped": 0}
         with advancing(not as_json, lambda: len(moments)) as advance:
@@ -255,14 +256,10 @@ def _warn(told: CountReport, reports: list[CountReport]) -> None:
         preflight.warn(added(reports))
 
 
-def _next(series: Stream, grid: StepGrid, begin: Time | None, meant: Meant) -> Time:
+def _next(series: Stream, grid: StepGrid, first: Time) -> Time:
     """Where to go on: after the last step of the stream, or at its beginning."""
     history = series.history()
-    if history:
-        return grid.after(history[-1].time)
-    if begin is None:
-        raise _new(series.name, meant)
-    return begin
+    return grid.after(history[-1].time) if history else first
 
 
 def _new(name: str, meant: Meant) -> InvalidInput:
