@@ -139,6 +139,12 @@ def test_every_module_says_what_it_is_for():
         assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
 
 
+@pytest.mark.parametrize("path", files("__init__.py")[1:], ids=lambda path: path.parent.name)
+def test_every_package_says_what_its_room_is_for_and_what_may_not_happen_in_it(path):
+    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert len(said.splitlines()) >= 3
+
+
 def test_nothing_checks_input_with_assert():
     """Assertions vanish under `python -O`; a refusal must not."""
     for path in files():

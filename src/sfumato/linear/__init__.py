@@ -13,7 +13,7 @@ from sfumato.linear.haar import Haar
 from sfumato.linear.hats import Hats
 from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
-from sfumato.linear.operator import Matrix, Operator, as_operator
+from sfumato.linear.operator import Matrix, Operator
 from sfumato.linear.pairs import PairTypes
 from sfumato.linear.prefix_blocks import PrefixBlocks
 from sfumato.linear.rows import distinct_rows
@@ -40,7 +40,6 @@ __all__ = [
     "PseudoInverse",
     "Selection",
     "Stack",
-    "as_operator",
     "distinct_rows",
     "nested_blocks",
 ]

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from sfumato._types import Integers
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole
-from sfumato.linear import Incidence, Matrix, Operator, as_operator
+from sfumato.linear import Incidence, Matrix, Operator
+from sfumato.linear.operator import as_operator
 from sfumato.policies.moves import ABSENT
 from sfumato.policies.policy import Policy
 from sfumato.policies.spanner import Spanner

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, TooLarge
-from sfumato.linear import Matrix, Operator, PairTypes, as_operator
+from sfumato.linear import Matrix, Operator, PairTypes
+from sfumato.linear.operator import as_operator
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy
