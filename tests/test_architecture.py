@@ -46,6 +46,7 @@ HEIGHT = {name: level for level, names in enumerate(LAYERS) for name in names}
 DOORS = {
     ("planning/plan.py", "publishing"),
     ("publication/publication.py", "planning"),
+    ("release/release.py", "publication"),
     ("release/release.py", "publishing"),
     ("relations/relation.py", "policies"),
 }

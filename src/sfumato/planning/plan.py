@@ -55,6 +55,8 @@ class Plan:
     alternatives: tuple[Alternative, ...]
     max_per_entity: int | None = None
     basis: str = ""
+    publication: Publication | None = None
+    """What it was made for, where that is one: its releases carry the public part."""
 
     @cached_property
     def lower_bound(self) -> float | None:

@@ -33,6 +33,7 @@ from sfumato.publication.settings import Account, Data, Output, Steps
 from sfumato.publication.table import EXACT, FLAG, TEXT, TEXTS, WHOLE, Table, read_as, written_as
 from sfumato.publication.toml import LONGEST, read_toml, written_toml
 from sfumato.relations import Relation, move, relation_from_text
+from sfumato.release.origin import Origin
 from sfumato.vault import Vault
 from sfumato.workload import Workload, workload_from_text
 
@@ -97,11 +98,22 @@ class Publication:
         """What may be shown to anybody: no paths, no names of columns, no account."""
         return replace(self, data=Data(), account=Account(), output=Output(), stream=Steps(), folder=Path())
 
+    @property
+    def origin(self) -> Origin | None:
+        """What a release carries of it; None where its questions stay in Python."""
+        try:
+            ask = self.ask.to_text()
+        except InvalidInput:
+            return None
+        bound, mechanism = self.max_per_entity, self.mechanism
+        return Origin(ask=ask, epsilon=self.epsilon, max_per_entity=bound, mechanism=mechanism)
+
     def plan(self) -> Plan:
         """The plan that it asks for. Sees no data and costs nothing."""
         from sfumato.planning import plan  # the door to the mechanisms
 
-        return plan(self.policy, self.ask, self.epsilon, mechanism=self.mechanism, max_per_entity=self.max_per_entity)
+        made = plan(self.policy, self.ask, self.epsilon, mechanism=self.mechanism, max_per_entity=self.max_per_entity)
+        return replace(made, publication=self.public_part)
 
     def count(self, data: Any = None, *, progress: bool = False) -> Counts:
         """The private counts of the records: of `data`, or of what its file names."""

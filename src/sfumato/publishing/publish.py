@@ -99,6 +99,8 @@ def publish(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             measured=measured,
         )
+        if plan.publication is not None:
+            release = replace(release, origin=plan.publication.origin)
         if vault is not None:
             try:
                 store(vault, release, blocks, charged=ledger is not None, payer=payer)

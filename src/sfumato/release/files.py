@@ -26,6 +26,7 @@ from sfumato.errors import FileFormatError
 from sfumato.reading import plain_data
 from sfumato.release.described import NONSENSE, honest, unreadable
 from sfumato.release.footer import read_footer
+from sfumato.release.origin import origin_from_spec
 from sfumato.release.release import Release
 from sfumato.release.writing import FORMAT_VERSION, KEY, digest_of
 
@@ -55,6 +56,11 @@ def from_bytes(content: bytes, path: str | Path) -> Release:
         raise unreadable(path, "its contents do not match their digest: it is damaged, or was edited.")
     guarantee, mechanism = honest(path, description)
     try:
+        named = "publication" in description
+        origin = origin_from_spec(description["publication"], guarantee.policy.domain) if named else None
+    except NONSENSE as error:
+        raise unreadable(path, "what it says of its publication cannot be read.") from error
+    try:
         return Release(
             id=description["id"],
             counts=counts.reshape(guarantee.policy.domain.shape),
@@ -63,6 +69,7 @@ def from_bytes(content: bytes, path: str | Path) -> Release:
             workload=description["workload"],
             created=description["created"],
             measured=measured,
+            origin=origin,
         )
     except NONSENSE as error:
         raise unreadable(path, "its table does not fit its description.") from error
@@ -138,6 +145,8 @@ def _description(path: Path, found: bytes) -> dict[str, Any]:
             "Install a newer sfumato.",
         )
     fields = _FIELDS if version == 1 else _FIELDS | {"measured"}
+    if version == 3:
+        fields = _FIELDS | {"publication"} | (fields & set(description))
     if set(description) != fields:
         raise unreadable(path, f"its description must have exactly the fields {', '.join(sorted(fields))}.")
     shape = description.get("measured", [1])

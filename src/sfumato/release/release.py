@@ -25,6 +25,7 @@ from sfumato.release.answering import answered, tabled
 from sfumato.release.asking import asked
 from sfumato.release.brackets import check_cut
 from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins
+from sfumato.release.origin import Origin
 from sfumato.release.patch import Patch, patch_between, patched
 from sfumato.release.public import PublicTotals
 from sfumato.release.table import Table
@@ -33,6 +34,8 @@ from sfumato.vault import Vault
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from sfumato.publication import Publication
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -59,6 +62,7 @@ class Release:
     workload: str
     created: str = ""
     measured: NDArray[np.int64] | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts, dtype=np.float64)
@@ -90,6 +94,28 @@ class Release:
     def private(self) -> bool:
         """False for a release made with seeded randomness, which promises nothing."""
         return self.guarantee.private
+
+    @property
+    def publication(self) -> Publication | None:
+        """The public part of the publication that it came from, if it came from one: what was asked for, and no paths,
+        columns or account.
+
+        >>> asked = sf.Publication(policy=sf.bounded(sf.Line(0, 4, cells=4)), ask=sf.ranges(), epsilon="1/3")
+        >>> asked.plan().publish(np.array([3, 0, 5, 1])).publication.ask.to_text()
+        'ranges()'
+        """
+        from sfumato.publication import Publication  # the door to what was asked
+
+        if self.origin is None:
+            return None
+        told = self.origin
+        return Publication(
+            policy=self.guarantee.policy,
+            ask=told.workload,
+            epsilon=told.epsilon,
+            max_per_entity=told.max_per_entity,
+            mechanism=told.mechanism,
+        )
 
     @cached_property
     def _view(self) -> View:
@@ -238,7 +264,7 @@ class Release:
         """
         from sfumato.publishing import refine  # the door to the vault
 
-        return refine(self, epsilon, vault=vault, ledger=ledger, label=label)
+        return replace(refine(self, epsilon, vault=vault, ledger=ledger, label=label), origin=self.origin)
 
     def patch_from(self, previous: Release) -> Patch:
         """What changed since a coarser level of this release, for those who have that one."""

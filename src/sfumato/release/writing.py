@@ -23,8 +23,8 @@ from sfumato.files import replacing
 if TYPE_CHECKING:
     from sfumato.release.release import Release
 
-# Format 2 has noisy integers; a release without them is still written as format 1.
-FORMAT_VERSION = 2
+# Format 2 has noisy integers; a release without them is still written as format 1. Format 3 names its publication.
+FORMAT_VERSION = 3
 
 KEY = b"sfumato"
 
@@ -63,6 +63,8 @@ def _described(release: Release) -> dict[str, Any]:
     }
     if measured is not None:
         description["measured"] = list(measured.shape)
+    if release.origin is not None:
+        description |= {"format": 3, "publication": release.origin.spec()}
     return description
 
 

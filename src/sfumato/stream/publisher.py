@@ -32,6 +32,7 @@ from sfumato.planning import Plan, plan
 from sfumato.policies import Policy
 from sfumato.promise import Epsilon
 from sfumato.promise.window import Time, Window, ticks_of, time_at
+from sfumato.publication import Publication
 from sfumato.publishing import publish
 from sfumato.publishing.step import StreamStep
 from sfumato.release import Release
@@ -65,7 +66,7 @@ class Stream:
     `vault`). Weights, and whether to skip a step, must come from public figures or earlier releases, never from counts.
 
     Releases are kept in the folder `outbox`; without one in the vault, sealed; without both in a folder beside the
-    ledger. `mechanism` and further keywords go to `sf.plan`.
+    ledger. `mechanism` and further keywords go to `sf.plan`. The releases carry the public part of a `publication`.
 
     >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
     >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
@@ -90,6 +91,7 @@ class Stream:
         max_per_entity: int | None = None,
         outbox: str | Path | None = None,
         mechanism: str | None = None,
+        publication: Publication | None = None,
         **options: Any,
     ) -> None:
         require_kind(ledger, Ledger, "ledger", "a ledger", "sf.Ledger(path)")
@@ -99,7 +101,8 @@ class Stream:
         budget = positive_fraction(epsilon, "epsilon")
         self._allocation = choose(allocation, self._clock.steps, budget, weights, distribution)
         share = budget / self._clock.steps
-        self._plan = plan(policy, workload, share, mechanism=mechanism, max_per_entity=max_per_entity, **options)
+        made = plan(policy, workload, share, mechanism=mechanism, max_per_entity=max_per_entity, **options)
+        self._plan = replace(made, publication=publication)
         self._vault = vault
         self._require_refinable(allocation)
         beside = home_beside(ledger, vault, outbox)
