@@ -6,11 +6,10 @@ import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, check, init, ledger, options, preflight, stream, vault
+from sfumato.app import audit, check, init, ledger, options, preflight, query, stream, vault
 from sfumato.app import demo as demonstration
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
 from sfumato.app.keys import NOTHING, Keyed
@@ -32,6 +31,7 @@ app = typer.Typer(
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
 app.command()(init.init)
+app.command()(query.query)
 app.command(cls=Keyed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)
@@ -166,64 +166,6 @@ def refine(
 
 
 @app.command()
-def query(
-    release: Annotated[Path, typer.Argument(help="A release file.")],
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option("--range", help="LO,HI on a line, X0,Y0,X1,Y1 on a grid, or a label. Repeat for more."),
-    ] = None,
-    file: Annotated[Path | None, typer.Option("--ranges", help="A text file with one range a line.")] = None,
-    confidence: Annotated[float, typer.Option(help="How often the interval shall hold.")] = 0.95,
-    cut: options.Cut = "bracket",
-    as_json: options.Json = False,
-) -> None:
-    """Answer ranges from a release, with standard errors and intervals. Needs no data and no secret.
-
-    A range that cuts cells gets an interval that holds the records on whichever side of the cut they lie.
-
-    Example: sfumato query visits.sfumato --range=-74.0,40.70,-73.95,40.75
-    """
-    with reported(as_json):
-        loaded = sf.load(release)
-        wanted = list(ranges or [])
-        if file is not None:
-            wanted += [line.strip() for line in file.read_text().splitlines() if line.strip()]
-        if not wanted:
-            raise InvalidInput("ask something: --range LO,HI (or X0,Y0,X1,Y1), or --ranges FILE.")
-        asked: Any = wanted
-        if loaded.domain.is_spatial:
-            rows = [options.numbers(one, "--range") for one in wanted]
-            if len({len(row) for row in rows} | {2 * loaded.domain.ndim}) > 1:
-                raise InvalidInput(
-                    f"every range on this release needs {2 * loaded.domain.ndim} numbers: {loaded.domain!r}."
-                )
-            asked = np.array(rows)
-        answer = loaded.answer(asked, confidence=confidence, cut=cut)
-        columns = [np.atleast_1d(getattr(answer, name)) for name in ("value", "stderr", "low", "high", "cut_share")]
-        if as_json:
-            names = ("value", "stderr", "low", "high", "cut_share")
-            known = [[None if np.isnan(v) else float(v) for v in row] for row in zip(*columns, strict=True)]
-            answers: list[dict[str, Any]] = [
-                {"range": one, **dict(zip(names, row, strict=True))} for one, row in zip(wanted, known, strict=True)
-            ]
-            if cut == "snap" and loaded.domain.is_spatial:
-                answers = [
-                    row | {"answered": list(one)} for row, one in zip(answers, answer.range.tolist(), strict=True)
-                ]
-            emit({"confidence": confidence, "promise": str(loaded.guarantee), "cut": cut, "answers": answers})
-            return
-        if cut == "snap" and loaded.domain.is_spatial:
-            wanted = [f"{','.join(f'{end:.10g}' for end in one)}" for one in answer.range.tolist()]
-            say("Every range was moved to the nearest whole cells; the first column says where it then lies.")
-        width = max(len(one) for one in wanted)
-        interval = f"{confidence:.0%} interval{' of the noise alone' if cut == 'proportion' else ''}"
-        say(f"{'range':<{width}}  {'estimate':>14}  {'± std. error':>14}  {'in cut cells':>12}  {interval}")
-        for one, value, stderr, low, high, share in zip(wanted, *columns, strict=True):
-            say(f"{one:<{width}}  {value:>14,.1f}  {stderr:>14,.2f}  {share:>12.0%}  {_interval(low, high)}")
-        say(f"\n{loaded.guarantee}")
-
-
-@app.command()
 def plot(
     release: Annotated[Path, typer.Argument(help="A release file.")],
     out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")],
@@ -255,10 +197,6 @@ def demo(
     """
     with reported(as_json):
         demonstration.run(out, people, as_json=as_json)
-
-
-def _interval(low: float, high: float) -> str:
-    return "none: the error depends on the data" if np.isnan(low) else f"[{low:,.1f}, {high:,.1f}]"
 
 
 def _described(release: sf.Release) -> dict[str, Any]:

@@ -64,15 +64,15 @@ def to_csv(release: Release, path: str | Path) -> Path:
     table = table_of(release)
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
-            words = [_harmless(word) for word in table.column(place).to_pylist()]
+            words = [harmless(word) for word in table.column(place).to_pylist()]
             table = table.set_column(place, field.name, pa.array(words, pa.string()))
-    table = table.rename_columns([_harmless(name) for name in table.column_names])
+    table = table.rename_columns([harmless(name) for name in table.column_names])
     with replacing(path) as file:
         csv.write_csv(table, file)
     return Path(path)
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """A word that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
