@@ -131,7 +131,7 @@ def test_three_axes_are_refused() -> None:
         known(CUBE, range(24)).plot()
     assert str(refusal.value) == (
         "a picture has at most two axes; this release has 3 (x, y, z). Nothing was drawn. "
-        "Publish on fewer axes, or sum one out of release.counts and draw that yourself."
+        "Say which in by=, such as by=('x', 'y'): what is left out is summed over."
     )
 
 

@@ -11,6 +11,7 @@ import typer
 import sfumato as sf
 from sfumato.app import audit, check, init, ledger, options, preflight, query, stream, vault
 from sfumato.app import demo as demonstration
+from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
 from sfumato.app.keys import NOTHING, Keyed
 from sfumato.app.out import ledger_file, prepared
@@ -170,15 +171,20 @@ def plot(
     release: Annotated[Path, typer.Argument(help="A release file.")],
     out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")],
     title: Annotated[str | None, typer.Option(help="A title for the picture.")] = None,
+    where: query.Where = None,
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="What is drawn, and what tells panels apart. Repeat.")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Draw a release: a map or a curve with its uncertainty.
+    """Draw a release: a map or a curve with its uncertainty; of a product a map a value, or curves over time.
 
-    Example: sfumato plot visits.sfumato --out visits.png
+    Example: sfumato plot visits.sfumato --out visits.png --by place --by mode --where t=2026-01-01/2026-01-08
     """
     with reported(as_json):
         loaded = sf.load(release)
-        loaded.plot(out, title=title)
+        asked, groups = where_of(loaded.domain, where or []), groups_of(loaded.domain, by or [])
+        loaded.plot(out, title=title, by=groups or None, where=asked or None)
         if as_json:
             emit({"file": str(out)})
         else:

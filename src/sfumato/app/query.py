@@ -22,6 +22,15 @@ from sfumato.release.export import harmless
 
 FIGURES = ("value", "stderr", "low", "high", "cut_share")
 
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="What is asked of another axis or factor: mode=bike, mode=bus,bike (together), "
+        "t=2026-01-01/2026-01-08, fare=0,20. Repeat for more.",
+    ),
+]
+
 
 def query(
     release: Annotated[Path, typer.Argument(help="A release file.")],
@@ -30,14 +39,7 @@ def query(
         typer.Option("--range", help="LO,HI on a line, X0,Y0,X1,Y1 on a grid, or a label. Repeat for more."),
     ] = None,
     file: Annotated[Path | None, typer.Option("--ranges", help="A text file with one range a line.")] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="What is asked of another axis or factor: mode=bike, mode=bus,bike (together), "
-            "t=2026-01-01/2026-01-08, fare=0,20. Repeat for more.",
-        ),
-    ] = None,
+    where: Where = None,
     by: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A row for each of its cells. Repeat.")] = None,
     confidence: Annotated[float, typer.Option(help="How often the interval shall hold.")] = 0.95,
     cut: options.Cut = "bracket",

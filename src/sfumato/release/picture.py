@@ -7,6 +7,7 @@ nothing global is touched, so a picture can be made in a server or a notebook al
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from sfumato.errors import InvalidInput
 from sfumato.files import replacing
 from sfumato.reading import visible
 from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, blank, file_kind, quiet
+from sfumato.release.intervals import check_confidence
+from sfumato.release.panels import draw, needs_panels
 from sfumato.release.points import distribution_knots, groups, sorted_points
 
 if TYPE_CHECKING:
@@ -38,31 +41,36 @@ def plot(
     title: str | None = None,
     confidence: float = 0.95,
     colormap: str = "magma_r",
+    by: str | Iterable[str] | None = None,
+    where: Mapping[str, Any] | None = None,
 ) -> Any:
     """Draw a release and return the matplotlib Figure; with a path, also write it (.png, .svg or .pdf).
 
     Two axes give a map, with a second one of the standard error where that differs between cells; one interval gives
-    a curve with the band of its intervals; labels give bars. A release from seeded randomness says so in red.
+    a curve with the band of its intervals; labels give bars. Products, and what `by` and `where` ask, are drawn as
+    `sfumato.release.panels` says. A release from seeded randomness says so in red.
     """
     kind = file_kind(path)
     domain = release.domain
-    if domain.ndim > 2:
-        raise InvalidInput(
-            f"a picture has at most two axes; this release has {domain.ndim} ({', '.join(domain.names)}). "
-            "Nothing was drawn. Publish on fewer axes, or sum one out of release.counts and draw that yourself."
-        )
-    figure = blank(_size(release), "compressed", "Drawing a release")
-    if domain.ndim == 2:
-        note = _draw_map(figure, release, colormap)
-    elif isinstance(domain.axes[0], Labels):
-        note = _draw_bars(figure, release, domain.axes[0], confidence)
+    if by is not None or where is not None or needs_panels(domain):
+        figure, note = draw(release, by, where, check_confidence(confidence), colormap)
     else:
-        note = _draw_curve(figure, release, confidence)
+        figure, note = _plain(release, confidence, colormap)
     _frame(figure, release, title, note)
     if path is not None:
         with replacing(path) as file:
             figure.savefig(file, format=kind, dpi=200)
     return figure
+
+
+def _plain(release: Release, confidence: float, colormap: str) -> tuple[Any, str]:
+    """A line, a grid or labels: every cell as it is."""
+    domain, figure = release.domain, blank(_size(release), "compressed", "Drawing a release")
+    if domain.ndim == 2:
+        return figure, _draw_map(figure, release, colormap)
+    if isinstance(domain.axes[0], Labels):
+        return figure, _draw_bars(figure, release, domain.axes[0], confidence)
+    return figure, _draw_curve(figure, release, confidence)
 
 
 def _size(release: Release) -> tuple[float, float]:
@@ -213,12 +221,14 @@ def _frame(figure: Any, release: Release, title: str | None, note: str) -> None:
     lines = textwrap.wrap(str(release.guarantee), width)
     words = "\n".join([note, *lines] if note else lines)
     figure.supxlabel(words, x=0.015, ha="left", size=7.5, color=SOFT, **LITERAL)
-    if title:
+    above = [] if release.private else ["NOT PRIVATE: seeded randomness, do not publish"]
+    if title and figure.axes[0].get_title(loc="left"):  # a panel has a name of its own
+        above.append(visible(title))
+    elif title:
         figure.axes[0].set_title(visible(title), loc="left", size=12, weight="bold", color=INK, pad=10, **LITERAL)
-    if not release.private:
-        figure.suptitle(
-            "NOT PRIVATE: seeded randomness, do not publish", x=0.015, ha="left", size=14, weight="bold", color=_ALARM
-        )
+    if above:
+        told = {"color": INK if release.private else _ALARM, **LITERAL}
+        figure.suptitle("\n".join(above), x=0.015, ha="left", size=14, weight="bold", **told)
 
 
 def _extent(axis: Axis) -> tuple[float, float]:

@@ -347,11 +347,17 @@ class Release:
         title: str | None = None,
         confidence: float = 0.95,
         colormap: str = "magma_r",
+        by: str | Iterable[str] | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> Figure:
-        """Draw a map or a curve with its uncertainty; with a path, write the picture there."""
+        """Draw a map or a curve with its uncertainty; with a path, write the picture there.
+
+        On a product a map for each value of a factor with few values, or curves over time; `by` names what is drawn and
+        what tells the panels apart, `where` what is asked, and everything else is summed over.
+        """
         from sfumato.release.picture import plot
 
-        return plot(self, path, title=title, confidence=confidence, colormap=colormap)
+        return plot(self, path, title=title, confidence=confidence, colormap=colormap, by=by, where=where)
 
     def __repr__(self) -> str:
         loud = "" if self.private else "NOT PRIVATE (seeded randomness), "
