@@ -36,12 +36,17 @@ def comparisons(axis: Axis) -> int:
 
 def is_dear(domain: Domain) -> bool:
     """Whether an expression would compare every value with too many edges."""
-    return any(comparisons(axis) > MOST_COMPARISONS for axis in domain.axes)
+    return any(axis.reads == "places" or comparisons(axis) > MOST_COMPARISONS for axis in domain.axes)
 
 
 def refuse_dear(domain: Domain) -> None:
     """Say so."""
     for axis in domain.axes:
+        if axis.reads == "places":
+            raise InvalidInput(
+                f"engine='native' has no expression for the regions of axis {axis.name!r}. Nothing was counted. Leave "
+                "engine= out: the needed columns are then brought here, batch by batch."
+            )
         if comparisons(axis) > MOST_COMPARISONS:
             raise InvalidInput(
                 f"engine='native' would compare every value with {comparisons(axis):,} edges of axis {axis.name!r}, "

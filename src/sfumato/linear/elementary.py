@@ -52,6 +52,13 @@ class Identity(Operator):
             return PairTypes.of(values, [same, other] if self.cols > 1 else [same])
         return PairTypes.of(values, [same if offset == 0 else other])
 
+    def types_of_pairs(self, u: NDArray[np.int64], v: NDArray[np.int64]) -> PairTypes:
+        """Those of pairs of one cell, of pairs of two, or both."""
+        same = u == v
+        found = [self.pair_types(0)] if same.any() else []
+        other = PairTypes.of([(1, 1), (1, 0), (0, 1)], [(0, 1, 1)])
+        return found[0] if same.all() and found else found[0].joined(other) if found else other
+
     def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
         """Weight one for the whole cells, a share for the one that is cut at either end."""
         first, last = np.ceil(low), np.floor(high)

@@ -48,6 +48,10 @@ class Moves(ABC):
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Every edge as a pair of cell numbers."""
 
+    def alone(self) -> Moves | None:
+        """The same as moves of a domain that has no other factor, where they are told otherwise there."""
+        return None
+
     def count(self, shape: tuple[int, ...]) -> int:
         """How many edges there are at least, as far as that is known without listing them."""
         del shape
