@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from sfumato.counting.columns import Columns
 from sfumato.domain import Areas, Axis, Domain
@@ -43,7 +43,7 @@ def choose_columns(
 
 def place_of(domain: Domain) -> Areas | None:
     """The axis of regions that `lon` and `lat` speak of: the one of that kind, or that named ``place``."""
-    found = [axis for axis in domain.axes if isinstance(axis, Areas)]
+    found = [cast(Areas, axis) for axis in domain.axes if axis.reads == "places"]
     named = [axis for axis in found if axis.name == PLACE] or found
     return named[0] if len(named) == 1 else None
 

@@ -132,6 +132,13 @@ class Areas(Axis):
         found = self.lookup(self._turned(points))
         return np.where(found < 0, self.cells - 1, found)
 
+    def take(self, held: NDArray[Any], cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Turn each number in ``cells`` into ``number * self.cells + cell of the place``; and which are elsewhere."""
+        found = self.cells_at(held)
+        np.multiply(cells, self.cells, out=cells)
+        np.add(cells, found, out=cells)
+        return found == self.cells - 1
+
     def _turned(self, points: Floats) -> Floats:
         """Longitudes from the west end on, less than one turn; what lies there already stays as it is."""
         if not self.degrees:
