@@ -36,6 +36,10 @@ class Identity(Operator):
         """Two cells have a row each."""
         return np.where(u == v, 0, 2)
 
+    def shared(self, reach: int) -> int:
+        """Two cells share nothing."""
+        return 1 if min(reach, self.cols - 1) == 0 else 0
+
     def farthest(self, offsets: Array) -> int:
         """Any two cells differ in two rows."""
         return 2 if len(offsets) and self.cols > 1 else 0

@@ -203,15 +203,21 @@ class Hats(Operator):
         as far as that: the largest offset is enough.
         """
         there = offsets[(offsets > 0) & (offsets < self.cols)]
-        if not len(there):
-            return 0
-        offset = int(there.max())
+        return 2 * (self.total - self.shared(int(there.max()))) if len(there) else 0
+
+    def shared(self, reach: int) -> int:
+        """Least where two columns are as far apart as they may be, for the reason above."""
+        offset = min(reach, self.cols - 1)
+        if offset == 0:
+            return self.total
         shared = np.zeros(self.cols - offset, dtype=np.int64)
         for interval, before, after, _, _ in self._levels:
             steps = interval[offset:] - interval[:-offset]
             same = np.minimum(before[offset:], before[:-offset]) + np.minimum(after[offset:], after[:-offset])
             shared += np.where(steps == 0, same, np.where(steps == 1, np.minimum(before[offset:], after[:-offset]), 0))
-        return int(2 * self.total - 2 * shared.min())
+        return int(shared.min())
+
+    has_many_types = True
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """Of all pairs whatever, the one that is farthest in any product: two columns that share no row.

@@ -102,11 +102,6 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     are chosen for ranges, in closed form.
     """
     shape = policy.domain.shape
-    if len(shape) > 1 and isinstance(policy.moves, Stencil):
-        raise InvalidInput(
-            "mechanism='hats' is for lines, and on grids for add/remove and replace-one; under moves on a grid use "
-            "mechanism='edges'. Nothing was drawn or recorded."
-        )
     if max(shape) > LONGEST:
         raise InvalidInput(
             f"mechanism='hats' is for axes of at most {LONGEST} cells, here {max(shape)}: its variances take a "
@@ -224,7 +219,7 @@ def _hierarchies(policy: Policy, workload: Workload) -> Iterator[Options]:
 
 def _hats(policy: Policy, workload: Workload) -> Iterator[Options]:
     # Weighing hats takes a kilobyte a cell of an axis: beyond this it would be felt.
-    if max(policy.domain.shape) > WEIGHED or not _long_moves(policy):
+    if max(policy.domain.shape) > WEIGHED:
         return
     several = [kind.partial for kind in asked_along(workload, policy.domain)]
     if all(several):
@@ -234,10 +229,22 @@ def _hats(policy: Policy, workload: Workload) -> Iterator[Options]:
         yield {"widths": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
 
 
-def _long_moves(policy: Policy) -> bool:
-    """Whether a move may lead across much of a line; short ones are served better by prefix sums with blocks."""
+def _prefix_blocks(policy: Policy, workload: Workload) -> Iterator[Options]:
+    """Those for the reach of the moves, and those for the powers of two above it: where they are the same as blocks
+    that are asked for, or as cut at the ends of the line, they may serve longer moves better.
+    """
+    yield {}
     moves = policy.moves
-    return not isinstance(moves, Stencil) or (policy.domain.ndim == 1 and 16 * moves.reach[0] >= policy.domain.size)
+    if (
+        isinstance(moves, Stencil)
+        and policy.domain.ndim == 1
+        and any(k.lengths for k in asked_along(workload, policy.domain))
+    ):
+        reach, n = max(int(moves.reach[0]), 1), policy.domain.size
+        for longer in (1 << k for k in range(reach.bit_length(), reach.bit_length() + 3)):
+            lengths, weights = best_prefix_blocks(longer)
+            if lengths[0] < n:
+                yield {"blocks": lengths, "weights": weights}
 
 
 def _either_end(policy: Policy, workload: Workload) -> Iterator[Options]:
@@ -251,4 +258,4 @@ PREFIX = Entry(name="prefix", build=prefix, candidates=_either_end)
 HAAR = Entry(name="haar", build=haar)
 HIERARCHY = Entry(name="hierarchy", build=hierarchy, candidates=_hierarchies, needed=_hierarchy_needed, scaled=True)
 HATS = Entry(name="hats", build=hats, candidates=_hats, needed=_hats_needed)
-BLOCKS = Entry(name="blocks", build=blocks, needed=blocks_needed, scaled=True)
+BLOCKS = Entry(name="blocks", build=blocks, candidates=_prefix_blocks, needed=blocks_needed, scaled=True)
