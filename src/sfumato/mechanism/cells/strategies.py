@@ -23,7 +23,7 @@ from sfumato.mechanism.cells.tuning import (
 from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.edges.edges import EdgeMechanism
 from sfumato.mechanism.entry import Entry, Options
-from sfumato.policies import Policy, Stencil
+from sfumato.policies import Policy
 from sfumato.workload import RANGES, Workload
 
 # Cells of an axis under hats: the exact variances of their estimates take a kilobyte a cell.
@@ -174,8 +174,8 @@ def blocks(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """
     if policy.domain.ndim != 1:
         raise InvalidInput("mechanism='blocks' is for lines; on a grid use mechanism='edge-hierarchy'.")
-    n, moves = policy.domain.size, policy.moves
-    if not isinstance(moves, Stencil):
+    n, moves = policy.domain.size, policy.moves.stencil
+    if moves is None:
         raise InvalidInput("mechanism='blocks' is for moves on a line; under this policy use mechanism='hierarchy'.")
     told = options.get("blocks") is not None and options.get("weights") is not None
     tuned = ((), ()) if told else best_prefix_blocks(max(int(moves.reach[0]), 1))
@@ -234,9 +234,9 @@ def _prefix_blocks(policy: Policy, workload: Workload) -> Iterator[Options]:
     that are asked for, or as cut at the ends of the line, they may serve longer moves better.
     """
     yield {}
-    moves = policy.moves
+    moves = policy.moves.stencil
     if (
-        isinstance(moves, Stencil)
+        moves is not None
         and policy.domain.ndim == 1
         and any(k.lengths for k in asked_along(workload, policy.domain))
     ):
