@@ -235,11 +235,7 @@ def _prefix_blocks(policy: Policy, workload: Workload) -> Iterator[Options]:
     """
     yield {}
     moves = policy.moves.stencil
-    if (
-        moves is not None
-        and policy.domain.ndim == 1
-        and any(k.lengths for k in asked_along(workload, policy.domain))
-    ):
+    if moves is not None and policy.domain.ndim == 1 and any(k.lengths for k in asked_along(workload, policy.domain)):
         reach, n = max(int(moves.reach[0]), 1), policy.domain.size
         for longer in (1 << k for k in range(reach.bit_length(), reach.bit_length() + 3)):
             lengths, weights = best_prefix_blocks(longer)
