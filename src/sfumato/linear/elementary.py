@@ -17,6 +17,7 @@ class Identity(Operator):
 
     fraction_bits = 0
     keeps_fractions = False
+    factor_bits = 0
 
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n

@@ -82,8 +82,8 @@ def blocked(
         tuned = best_hierarchies(shape, (RANGES,) * len(shape), total_known)
     else:
         tuned = [best_hierarchy(n, RANGES, total_known, COARSE if coarse else RESOLUTION) for n in shape]
-    blocks = _each_axis(options.pop("blocks", None), [b for b, _ in tuned], "blocks")
-    weights = _each_axis(
+    blocks = each_axis(options.pop("blocks", None), [b for b, _ in tuned], "blocks")
+    weights = each_axis(
         options.pop("weights", None),
         [w if b == t else (1,) * len(b) for b, (t, w) in zip(blocks, tuned, strict=True)],
         "weights",
@@ -112,8 +112,8 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     else:
         tuned = _tuned_hats(policy, [True] * len(shape))
     usual = min([WEIGHT, *(max(w) for b, w in tuned if b)])
-    widths = _each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
-    weights = _each_axis(
+    widths = each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
+    weights = each_axis(
         options.pop("weights", None),
         [w if b == t else (usual,) * (len(b) + 1) for b, (t, w) in zip(widths, tuned, strict=True)],
         "weights",
@@ -135,7 +135,7 @@ def _tuned_hats(policy: Policy, along: Sequence[bool]) -> list[tuple[tuple[int, 
     return [best_hats(n, known, largest) if there else ((), (1,)) for n, there in zip(shape, along, strict=True)]
 
 
-def _each_axis(given: Any, default: list[tuple[int, ...]], name: str) -> list[tuple[int, ...]]:
+def each_axis(given: Any, default: list[tuple[int, ...]], name: str) -> list[tuple[int, ...]]:
     """One list of whole numbers for every axis."""
     if given is None:
         return default
@@ -179,9 +179,9 @@ def blocks(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
         raise InvalidInput("mechanism='blocks' is for moves on a line; under this policy use mechanism='hierarchy'.")
     told = options.get("blocks") is not None and options.get("weights") is not None
     tuned = ((), ()) if told else best_prefix_blocks(max(int(moves.reach[0]), 1))
-    (lengths,) = _each_axis(options.pop("blocks", None), [tuned[0]], "blocks")
+    (lengths,) = each_axis(options.pop("blocks", None), [tuned[0]], "blocks")
     equal = (1,) * len(lengths)
-    (weights,) = _each_axis(options.pop("weights", None), [tuned[1] if lengths == tuned[0] else equal], "weights")
+    (weights,) = each_axis(options.pop("weights", None), [tuned[1] if lengths == tuned[0] else equal], "weights")
     no_options("blocks", options)
     if n > 1 and lengths[0] >= n:
         raise InvalidInput(f"blocks={lengths}: a block as long as the line of {n} cells has no end to publish.")
