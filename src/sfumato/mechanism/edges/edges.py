@@ -2,7 +2,7 @@
 
 Promise: ε-private under any policy of moves on a grid, for one record. Let D_i be the divergence of the edges along
 axis i. The mechanism reports `x + Σ_i D_i·f(η_i)`, where f estimates edge values from noise on a strategy B_i over the
-edges of axis i: the identity, Haar wavelets, weighted nested blocks or hats along the other axes, on every hyperplane of
+edges of axis i: the identity, Haar wavelets, nested blocks or hats along the other axes, on every hyperplane of
 edges. A move by the offset o is the divergence of a walk of |o_i| unit edges along each axis i, an integer vector z;
 c = B·z is an integer vector whose norm is at most `Σ_i |o_i|·w_i`, w_i being the largest column norm of B_i. With
 rates `ε / (w_i · max ‖o‖₁)` it costs at most ε; on a product the maximum for an axis is over the terms in which it may
