@@ -218,7 +218,7 @@ def test_a_smaller_bound_is_refused_where_records_come_and_go() -> None:
         cost_rate(unbounded(LINE), Unit("person", 3), unbounded(LINE), Unit("person", 2))
     assert str(caught.value) == (
         "max_per_entity=2 does not fit this account, whose unit is person, at most 3 counted of each "
-        "person and whose policy lets records come and go: a record that goes may bring another of the "
+        "person and which lets records come and go: a record that goes may bring another of the "
         "same person into the count. Nothing was drawn or recorded. Use max_per_entity=3 or more."
     )
 
@@ -231,7 +231,7 @@ def test_a_bounded_release_under_a_policy_in_parts_is_refused_for_a_record_accou
         cost_rate(account, RECORD, release, Unit("person", 2))
     assert str(caught.value) == (
         "A release that counts at most so many records of each person does not fit this account, whose "
-        "unit is the record and whose policy lets records come and go: another record of the same "
+        "unit is the record and which lets records come and go: another record of the same "
         "person may take the place of one that goes, and the release's policy puts no bound on that "
         "move. Nothing was drawn or recorded. Use a connected policy, or an account of unit 'person'."
     )
