@@ -19,7 +19,7 @@ import numpy as np
 from _report import table, write_json
 from numpy.typing import NDArray
 
-from sfumato.mechanism.partitions.dawa import RATIO, dawa
+from sfumato.mechanism.partitions import dawa as partitions
 from sfumato.noise import SystemSource
 
 QUERIES = 10_000
@@ -50,11 +50,12 @@ def measure(name: str, x: NDArray[np.int64], epsilon: str, runs: int) -> dict[st
     found, seconds, buckets = [], [], []
     for _ in range(runs):
         start = time.process_time()
-        release = dawa(x, epsilon=epsilon, source=SystemSource())
+        tree, measured = partitions.measure(x, epsilon=epsilon, source=SystemSource())
+        counts = tree.spread(measured)
         seconds.append(time.process_time() - start)
         ranges = np.sort(generator.integers(0, len(x), (2, QUERIES)), axis=0) + np.array([[0], [1]])
-        found.append(errors(x, release.counts, ranges))
-        buckets.append(len(release.buckets))
+        found.append(errors(x, counts, ranges))
+        buckets.append(len(tree.buckets))
     mean, everything = np.mean(found, axis=0)
     reference, spread = REFERENCE[name][epsilon == "1"]
     return {
@@ -86,7 +87,7 @@ def main() -> None:
         for epsilon in ("0.1", "1")
     ]
     table(rows)
-    payload = {"benchmark": "dawa", "runs": runs, "ratio": str(RATIO), "queries": QUERIES, "rows": rows}
+    payload = {"benchmark": "dawa", "runs": runs, "ratio": str(partitions.RATIO), "queries": QUERIES, "rows": rows}
     print(f"\nwritten to {write_json('dawa', payload)}")
 
 

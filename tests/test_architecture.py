@@ -139,11 +139,45 @@ def test_every_module_says_what_it_is_for():
         assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
 
 
+@pytest.mark.parametrize("path", files("__init__.py")[1:], ids=lambda path: path.parent.name)
+def test_every_package_says_what_its_room_is_for_and_what_may_not_happen_in_it(path):
+    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert len(said.splitlines()) >= 3
+
+
 def test_nothing_checks_input_with_assert():
     """Assertions vanish under `python -O`; a refusal must not."""
     for path in files():
         found = [node.lineno for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Assert)]
         assert not found, (path, found)
+
+
+# What a caller hands in may be one or the other: a plan or a mechanism, a matrix or an operator.
+HANDED_IN = {"Matrix", "Mechanism", "OrderMechanism", "Refinable"}
+# How counting reads the column of an axis follows from what the axis is.
+READ = {"counting": {"Ordered", "Timed"}}
+
+
+def classes_asked_for(path):
+    """(package, name) of every class of sfumato that a file asks objects about with isinstance."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    taken = {
+        alias.asname or alias.name: (node.module.split(".")[1], alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sfumato.")
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+            yield from (taken[name.id] for name in ast.walk(node.args[1]) if getattr(name, "id", None) in taken)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_objects_answer_for_themselves(path):
+    """Nobody outside a package asks what class something is, unless it is a value of the public face or an error."""
+    here = layer_of(path)
+    outside = {name for there, name in classes_asked_for(path) if there not in (here, "errors")}
+    assert outside <= set(sf.__all__) | HANDED_IN | READ.get(here, set())
 
 
 def test_importing_sfumato_imports_no_engine_and_no_interface():

@@ -110,6 +110,11 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def is_number(value: object) -> TypeGuard[int | float]:
+    """A plain number, and no truth value, which Python counts among them."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def positive_int(value: object, name: str) -> int:
     """A whole number of at least one, which every database can keep."""
     if not is_whole(value) or int(value) < 1:

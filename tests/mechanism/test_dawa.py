@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +13,16 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidInput
 from sfumato.mechanism.partitions.bucket_tree import UNITS, best_tree, flat_tree, read_tree
-from sfumato.mechanism.partitions.dawa import _noise, budgets, dawa, estimate, penalty
+from sfumato.mechanism.partitions.dawa import _noise, budgets, estimate, measure, penalty
 from sfumato.mechanism.partitions.partition import Buckets
 from sfumato.noise import DiscreteLaplace, SeededSource, SystemSource
+
+
+def dawa(x: Any, **given: Any) -> SimpleNamespace:
+    """Estimated counts, and the runs over which they are equal."""
+    tree, measured = measure(x, **given)
+    return SimpleNamespace(counts=tree.spread(measured), buckets=tree.buckets)
+
 
 # by hand
 

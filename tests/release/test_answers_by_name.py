@@ -240,7 +240,7 @@ REFUSALS: dict[str, tuple[Any, str]] = {
     ),
     "two names for one axis": (
         lambda: RELEASE.answer(place=(0, 0, 1, 1), x=(0, 1)),
-        "'place' and 'x' both speak of 'x'. Nothing was answered. Give one of them.",
+        "'place' and 'x' both stand for axis 'x'. Nothing was answered. Give one of them.",
     ),
     "a range and a name for the place": (
         lambda: RELEASE.answer((0, 0, 1, 1), x=(0, 1)),
@@ -249,7 +249,7 @@ REFUSALS: dict[str, tuple[Any, str]] = {
     ),
     "one group twice": (
         lambda: RELEASE.answer(by=("place", "y")),
-        "'place' and 'y' both speak of 'y'. Nothing was answered. Give one of them.",
+        "'place' and 'y' both stand for axis 'y'. Nothing was answered. Give one of them.",
     ),
     "a name twice": (
         lambda: RELEASE.answer(mode="bus", where={"mode": "car"}),

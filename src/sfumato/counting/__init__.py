@@ -1,5 +1,8 @@
 """Records to counts, on the engine that holds them: the last step that sees records.
 
+Nothing is drawn, charged or written here, and no message shows what a record holds: what happened to the records is a
+report for the operator's eyes.
+
     counts       Counts, what counting hands on
     report       CountReport, what happened to the records, for the operator's eyes
     tally        one number for each cell; raw points

@@ -24,6 +24,8 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     from sfumato.counting.inputs import Database
 
+TEXT = "text"
+"""What a value is called in the queries that look at a sample: none where there is nothing but spaces."""
 SAMPLE = 20_480
 """Rows in which at least one value of a coordinate has to be a number, where there is a value at all."""
 
@@ -137,15 +139,8 @@ def check_entity(parts: list[CsvPart], name: str, database: Database) -> None:
 def check_numbers(parts: list[CsvPart], field: Field, database: Database) -> None:
     """Refuse a coordinate in which the sample has values and none is a number: it was written in another format."""
     for part in parts:
-        column = f"k{part.header.index(field.column)}"
-        text = f"nullif(trim({column}), '')"
-        comma = f"regexp_full_match({text}, '[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?')"
-        query = (
-            f"SELECT count({text}), count(TRY_CAST({text} AS DOUBLE)), count(*) FILTER ({comma}) "
-            f"FROM (SELECT {column} FROM {part.source()} LIMIT {SAMPLE})"
-        )
-        (row,) = hushed("The records could not be read", lambda q=query: _rows(database, q), ADVICE)  # type: ignore[misc]
-        values, numbers, commas = row
+        comma = f"regexp_full_match({TEXT}, '[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?')"
+        values, numbers, commas = _sampled(part, field, database, f"TRY_CAST({TEXT} AS DOUBLE)", comma)
         if values and (not numbers or commas > numbers):
             how = (
                 "It seems to have decimal commas. Write points instead, or read the file with an engine that takes "
@@ -164,15 +159,8 @@ def check_times(parts: list[CsvPart], field: Field, database: Database) -> None:
     if field.times is None:
         return
     for part in parts:
-        column = f"k{part.header.index(field.column)}"
-        text = f"nullif(trim({column}), '')"
-        others = f"count(*) FILTER ({of_the_other_kind(field.times, text)})"
-        query = (
-            f"SELECT count({text}), count({of_text(field.times, text)}), {others} "
-            f"FROM (SELECT {column} FROM {part.source()} LIMIT {SAMPLE})"
-        )
-        (row,) = hushed("The records could not be read", lambda q=query: _rows(database, q), ADVICE)  # type: ignore[misc]
-        values, times, other = row
+        wanted, others = of_text(field.times, TEXT), of_the_other_kind(field.times, TEXT)
+        values, times, other = _sampled(part, field, database, wanted, others)
         if values and not times:
             if other:
                 field.check_zone(zoned=not field.times.takes(zoned=True))
@@ -182,6 +170,18 @@ def check_times(parts: list[CsvPart], field: Field, database: Database) -> None:
                 "file with an engine that takes its format (duckdb.read_csv(…, timestampformat='%d/%m/%Y %H:%M')) and "
                 "give the relation."
             )
+
+
+def _sampled(part: CsvPart, field: Field, database: Database, read: str, other: str) -> tuple[int, int, int]:
+    """Of the first values of a column: how many there are, how many can be read, and how many are of another kind."""
+    column = f"k{part.header.index(field.column)}"
+    query = (
+        f"SELECT count({TEXT}), count({read}), count(*) FILTER ({other}) "
+        f"FROM (SELECT nullif(trim({column}), '') AS {TEXT} FROM {part.source()} LIMIT {SAMPLE})"
+    )
+    (row,) = hushed("The records could not be read", lambda: _rows(database, query), ADVICE)
+    values, numbers, others = row
+    return values, numbers, others
 
 
 def _rows(database: Database, query: str) -> Any:

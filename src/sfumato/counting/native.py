@@ -13,7 +13,7 @@ from sfumato.counting.hushing import hushed
 from sfumato.counting.place import fixed_width
 from sfumato.counting.report import CountReport
 from sfumato.counting.tally import MISSING, UNREADABLE, empty_tally
-from sfumato.domain import Axis, Bins, Domain, Instants, Labels, Round
+from sfumato.domain import Domain
 from sfumato.domain.labels import unknown_label
 from sfumato.errors import InvalidInput
 
@@ -25,26 +25,17 @@ MOST_COMPARISONS = 512
 """Edges, runs of steps or changes of clocks of one axis beyond which no expression is made."""
 
 
-def comparisons(axis: Axis) -> int:
-    """With how many edges an expression for the axis compares a value."""
-    if isinstance(axis, Bins):
-        return axis.cells
-    if isinstance(axis, Instants):
-        return len(axis.runs)
-    return len(axis.zone.changes) if isinstance(axis, Round) and axis.zone is not None else 1
-
-
 def is_dear(domain: Domain) -> bool:
     """Whether an expression would compare every value with too many edges."""
-    return any(comparisons(axis) > MOST_COMPARISONS for axis in domain.axes)
+    return any(axis.comparisons > MOST_COMPARISONS for axis in domain.axes)
 
 
 def refuse_dear(domain: Domain) -> None:
     """Say so."""
     for axis in domain.axes:
-        if comparisons(axis) > MOST_COMPARISONS:
+        if axis.comparisons > MOST_COMPARISONS:
             raise InvalidInput(
-                f"engine='native' would compare every value with {comparisons(axis):,} edges of axis {axis.name!r}, "
+                f"engine='native' would compare every value with {axis.comparisons:,} edges of axis {axis.name!r}, "
                 f"and an expression holds at most {MOST_COMPARISONS}. Nothing was counted. Leave engine= out: the "
                 "needed columns are then brought here, batch by batch."
             )
@@ -56,7 +47,7 @@ def count_native(view: View, domain: Domain, *, drop: bool) -> tuple[NDArray[np.
     grouped = hushed("The records could not be counted", lambda: _grouped(view, domain), view.advice)
     keys, records = _whole_numbers(grouped["key"]), _whole_numbers(grouped["records"])
     if (keys == 2 * domain.size).any() and not drop:
-        raise InvalidInput(unknown_label(" or ".join(a.name for a in domain.axes if isinstance(a, Labels))))
+        raise InvalidInput(unknown_label(" or ".join(a.name for a in domain.axes if a.reads == "labels")))
     unreadable = int(records[keys == UNREADABLE].sum()) if view.unreadable else None
     here = (keys >= 0) & (keys < domain.size)
     clamped = (keys >= domain.size) & (keys < 2 * domain.size)

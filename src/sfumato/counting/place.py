@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Axis, Domain, Labels, Ordered, Timed
+from sfumato.domain import Axis, Domain, Labels, Ordered
 from sfumato.domain.labels import unknown_label
 from sfumato.domain.timed import NO_TIME
 from sfumato.errors import InvalidInput
@@ -34,13 +34,8 @@ class Placer:
         cells = np.zeros(len(columns[0]), np.int64)
         outside = np.zeros(len(cells), np.bool_)
         for axis, column in zip(self.domain.axes, columns, strict=True):
-            if isinstance(axis, Timed):
-                outside |= axis.ticks_outside(column)
-                np.multiply(cells, axis.cells, out=cells)
-                np.add(cells, axis.place_ticks(column), out=cells)
-            elif isinstance(axis, Ordered):
-                outside |= axis.beyond(column)
-                axis.add(column, cells)
+            if isinstance(axis, Ordered):
+                outside |= axis.take(column, cells)
             else:
                 self._accumulate_labels(axis, column, cells, outside)
         if self.drop:

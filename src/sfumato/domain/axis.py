@@ -40,6 +40,11 @@ class Axis(ABC):
         return {"numbers": OWN, "times": SECONDS}.get(self.reads)
 
     @property
+    def comparisons(self) -> int:
+        """With how many edges an engine that knows nothing else compares a value to find its cell."""
+        return 1
+
+    @property
     def leaves_out(self) -> bool:
         """Whether there are values that none of its cells holds: whoever has one is not there."""
         return False

@@ -95,6 +95,11 @@ class Bins(Ordered):
         """A double, without loss."""
         return plain(float(value))
 
+    @property
+    def comparisons(self) -> int:
+        """Each of its edges but the last."""
+        return self.cells
+
     def cells_at(self, scaled: NDArray[Any]) -> NDArray[np.int64]:
         """The cell of each double; NaN has none, and is refused without saying where it was found."""
         if np.isnan(scaled).any():

@@ -104,6 +104,11 @@ class Round(Timed):
         """The zone, or None."""
         return None if self.tz is None else zone(self.tz)
 
+    @property
+    def comparisons(self) -> int:
+        """The changes of the clocks in its zone."""
+        return 1 if self.zone is None else len(self.zone.changes)
+
     @cached_property
     def edges(self) -> NDArray[np.int64]:
         """The numbers of the cells, and one more: as a list, a cycle is cut at them."""

@@ -67,6 +67,11 @@ class Instants(Timed):
         return f"Instants({self.name!r}, {self.face()})"
 
     @property
+    def comparisons(self) -> int:
+        """One for each run of steps."""
+        return len(self.runs)
+
+    @property
     def cells(self) -> int:  # type: ignore[override]  # read, never set
         """The number of steps."""
         return sum(count for _, count in self.runs)

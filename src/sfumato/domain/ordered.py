@@ -100,6 +100,11 @@ class Ordered(Axis):
         np.multiply(cells, self.cells, out=cells)
         np.add(cells, self.cells_at(scaled), out=cells)
 
+    def take(self, held: NDArray[Any], cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The same of values as counting holds them; and which of these lie beyond the edges."""
+        self.add(held, cells)
+        return self.beyond(held)
+
     def length(self, delta: Any) -> Fraction:
         """A distance along the axis, in the units of its scale."""
         return positive_fraction(delta, "delta")

@@ -44,6 +44,12 @@ class Timed(Ordered):
         """Which of them lie before the first cell or after the last."""
         return np.zeros(len(ticks), np.bool_)
 
+    def take(self, held: NDArray[Any], cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Counting holds times as microseconds."""
+        np.multiply(cells, self.cells, out=cells)
+        np.add(cells, self.place_ticks(held), out=cells)
+        return self.ticks_outside(held)
+
     def misfit(self, *, zoned: bool) -> str:
         """What is said of times that the axis does not take, and what to do."""
         return f"{unfit(zoned=zoned)}. Nothing was counted. {remedy(zoned=zoned, tz=self.tz)}"

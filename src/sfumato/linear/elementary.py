@@ -16,9 +16,14 @@ class Identity(Operator):
     """The counts themselves."""
 
     fraction_bits = 0
+    keeps_fractions = False
 
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n
+
+    def solved(self, y: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], int]:
+        """Unchanged."""
+        return y, bits
 
     def forward(self, x: Array) -> Array:
         """x."""

@@ -25,6 +25,8 @@ class Haar(Operator):
     Rows: the total first, then the differences from the coarsest level to the finest.
     """
 
+    keeps_fractions = False
+
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n
         sizes = [n]
@@ -67,6 +69,12 @@ class Haar(Operator):
     def inverse_fixed_point(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
         """2^fraction_bits · A⁻¹·y, exactly, in integers: every halving meets an even number."""
         return self._descend(y << self.levels, lambda s, d: ((s + d) >> 1, (s - d) >> 1))
+
+    def solved(self, y: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], int]:
+        """The inverse of numbers with so many bits behind the point, and how many they have then: those of its own
+        more.
+        """
+        return self.inverse_fixed_point(y), bits + self.levels
 
     def pinv_transpose(self, q: Array) -> Array:
         """The adjoint of the inverse, from the bottom up."""

@@ -41,6 +41,9 @@ class Hierarchy(Operator):
     better. Hay, Rastogi, Miklau, Suciu (VLDB 2010), here for unequal branching, any weights and any length.
     """
 
+    keeps_fractions = True
+    """Whether numbers with bits behind the point get no more of them by its inverse."""
+
     def __init__(
         self, n: int, blocks: Sequence[int], weights: Sequence[int] | None = None, *, fraction_bits: int = 14
     ) -> None:
@@ -143,6 +146,12 @@ class Hierarchy(Operator):
             extra = _spread(value - sums[depth], ratio, self._sizes[depth + 1])
             value = best[depth + 1] + ((share[depth] * extra) >> bits)
         return value
+
+    def solved(self, y: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], int]:
+        """A⁺·y of numbers with so many bits behind the point, and how many they have then: those that they have, or its
+        own.
+        """
+        return (self.inverse_of_fractions(y), bits) if bits else (self.inverse_fixed_point(y), self.fraction_bits)
 
     def pinv_transpose(self, q: Array) -> Array:
         """The adjoint of the two passes, in reverse."""

@@ -175,6 +175,11 @@ def _number(value: Any) -> int | float:
     return int(value) if isinstance(value, (int, np.integer)) else float(value)
 
 
+def as_operator(given: Any) -> Operator:
+    """An operator as it is, and a matrix that the user wrote down as one."""
+    return given if isinstance(given, Operator) else Matrix(given)
+
+
 class Matrix(Operator):
     """A matrix that the user wrote down, dense or sparse."""
 

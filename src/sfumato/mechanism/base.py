@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
@@ -18,6 +18,9 @@ from sfumato.mechanism.runs import Runs
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.policies import Policy
 from sfumato.workload import Workload
+
+if TYPE_CHECKING:
+    from sfumato.mechanism.points.sorted import SortedMechanism
 
 # The declared cap: arithmetic is laid out for as many records. Beyond it a total is no longer exact in double
 # precision, and no set of records is as large. Whether sums could leave 64 bits is judged from it, never from counts.
@@ -63,6 +66,16 @@ class Mechanism(ABC):
     @property
     def additive(self) -> AdditiveMechanism | None:
         """Itself where its output is values plus noise, which can be lowered later for the difference in ε alone."""
+        return None
+
+    @property
+    def linear(self) -> LinearMechanism | None:
+        """Itself where noise of a known law is carried to the estimates by a linear map."""
+        return None
+
+    @property
+    def by_points(self) -> SortedMechanism | None:
+        """Itself where it measures sorted records in the place of counts."""
         return None
 
     @property
@@ -205,6 +218,11 @@ class LinearMechanism(AdditiveMechanism):
     """A linear mechanism `x̃ = x + L·η`: for every edge of the policy with difference p there is an integer c with
     L·c = p. Mechanisms differ in L.
     """
+
+    @property
+    def linear(self) -> LinearMechanism:
+        """The noise is that of the model."""
+        return self
 
     @property
     @abstractmethod

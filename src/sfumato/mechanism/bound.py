@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.noise import DiscreteLaplace
-from sfumato.policies import Policy, Stencil
+from sfumato.policies import Policy
 from sfumato.workload import CELLS, PREFIXES, RANGES, AxisQueries, Workload
 
 # Eigenvalues of a dense matrix this large take a fraction of a second.
@@ -44,8 +44,8 @@ def singular_value_bound(policy: Policy, workload: Workload, epsilon: Fraction) 
             if None not in norms:
                 nuclear = math.prod(norm for norm in norms if norm is not None)
                 return unit * nuclear**2 / policy.domain.size
-        moves = policy.moves
-        if isinstance(moves, Stencil) and moves.longest == 1 and len(shape) == 1 and policy.absent is None:
+        moves = policy.moves.stencil
+        if moves is not None and moves.longest == 1 and len(shape) == 1 and policy.absent is None:
             found = _path(shape[0], kinds[0])
             if found is not None:
                 return unit * found

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
-from sfumato.mechanism import LinearMechanism, Mechanism
+from sfumato.mechanism import Mechanism
 from sfumato.noise import SeededSource
 from sfumato.workload import Workload
 
@@ -47,10 +47,11 @@ def rehearsed_error(mechanism: Mechanism, like: NDArray[np.int64], workload: Wor
     """
     domain = mechanism.policy.domain
     total = int(like.sum()) if mechanism.policy.total_is_public else None
-    if isinstance(mechanism, LinearMechanism):
-        smooth = mechanism.estimate(mechanism.values(like.ravel()), total)
+    linear = mechanism.linear
+    if linear is not None:
+        smooth = linear.estimate(linear.values(like.ravel()), total)
         bias = workload.mean_square((smooth - like.ravel()).reshape(domain.shape), domain)
-        return bias + mechanism.model.expected_error(workload, domain)
+        return bias + linear.model.expected_error(workload, domain)
     errors = []
     for seed in range(REHEARSALS):
         estimates = mechanism.run(like.ravel(), total, SeededSource(seed))

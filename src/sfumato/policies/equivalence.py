@@ -25,6 +25,7 @@ from sfumato._types import Integers
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole
 from sfumato.linear import Incidence, Matrix, Operator
+from sfumato.linear.operator import as_operator
 from sfumato.policies.moves import ABSENT
 from sfumato.policies.policy import Policy
 from sfumato.policies.spanner import Spanner
@@ -157,7 +158,7 @@ class Transformed:
         return self.policy.domain.size + (not self.total_is_public)
 
     def _columns(self, workload: Operator | Any) -> scipy.sparse.csr_matrix:
-        operator = workload if isinstance(workload, Operator) else Matrix(workload)
+        operator = as_operator(workload)
         size = self.policy.domain.size
         if operator.cols != size:
             raise InvalidInput(

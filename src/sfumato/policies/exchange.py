@@ -10,7 +10,6 @@ import numpy as np
 from sfumato.errors import PolicyMismatch
 from sfumato.policies.distance import search, to_absent
 from sfumato.policies.longest import longest_way
-from sfumato.policies.moves import Stencil
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy
@@ -58,7 +57,7 @@ def _moved(account: Policy, release: Policy) -> float:
         return release.diameter
     if release.moves.join_all:
         return 1
-    if isinstance(account.moves, Stencil) and isinstance(release.moves, Stencil):
+    if account.moves.stencil is not None and release.moves.stencil is not None:
         direct = longest_way(account.moves, release.moves, account.domain.shape)
         return min(direct, release.diameter)
     if not release.moves.exist:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from sfumato.errors import TooLarge
 from sfumato.linear import distinct_rows
 from sfumato.policies.distance import search
-from sfumato.policies.moves import SEARCHED, Explicit, Moves, Stencil
-from sfumato.policies.uneven import Ahead
+from sfumato.policies.moves import SEARCHED, Explicit, Moves
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy
@@ -33,12 +32,13 @@ def longest_way(asked: Moves, given: Moves, shape: tuple[int, ...]) -> float:
         return 1.0
     if asked.join_all or not given.exist:
         return given.across(shape)
-    if isinstance(asked, Stencil) and isinstance(given, Stencil):
+    by_offset = None if asked.stencil is None else given.stencil
+    if by_offset is not None:
         try:
-            return max((given.steps(offset) for offset in longest_offsets(asked.sizes(shape))), default=0.0)
+            return max((by_offset.steps(offset) for offset in longest_offsets(asked.sizes(shape))), default=0.0)
         except TooLarge:
             return given.across(shape)
-    there, ahead = _farthest(asked, shape), _farthest(given, shape)
+    there, ahead = asked.ahead(shape), given.ahead(shape)
     if there is not None and ahead is not None:
         found = _along(there, ahead)
         return given.across(shape) if found is None else found
@@ -71,17 +71,6 @@ def longest_offsets(offsets: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         if not any((other >= offset).all() for other in kept):
             kept.append(offset)
     return kept
-
-
-def _farthest(moves: Moves, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
-    """On a line, the last cell ahead that one move leads to from each."""
-    if len(shape) > 1:
-        return None
-    if isinstance(moves, Ahead):
-        return moves.last
-    if isinstance(moves, Stencil):
-        return np.minimum(np.arange(shape[0]) + int(moves.reach[0]), shape[0] - 1)
-    return None
 
 
 def _along(there: NDArray[np.int64], ahead: NDArray[np.int64]) -> float | None:

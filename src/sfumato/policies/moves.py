@@ -48,6 +48,11 @@ class Moves(ABC):
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Every edge as a pair of cell numbers."""
 
+    @property
+    def stencil(self) -> Stencil | None:
+        """Themselves, where they are the same from every cell of a line or grid."""
+        return None
+
     def count(self, shape: tuple[int, ...]) -> int:
         """How many edges there are at least, as far as that is known without listing them."""
         del shape
@@ -74,6 +79,13 @@ class Moves(ABC):
         """How many moves lead from one cell to another one."""
         del shape, u, v
         raise NotImplementedError(f"{type(self).__name__} are searched.")
+
+    def ahead(self, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
+        """The last cell that one move leads to from each cell of a line, where it leads to all those between as well;
+        None: no rule says.
+        """
+        del shape
+        return None
 
     def across(self, shape: tuple[int, ...]) -> float:
         """How many moves the longest way between two cells takes, or an upper bound."""
@@ -189,6 +201,11 @@ class Stencil(Moves):
     offsets: NDArray[np.int64]
     follow_rule = True
 
+    @property
+    def stencil(self) -> Stencil:
+        """Itself."""
+        return self
+
     @cached_property
     def reach(self) -> NDArray[np.int64]:
         """The longest step along each axis."""
@@ -218,6 +235,10 @@ class Stencil(Moves):
         """The offsets without their signs."""
         del shape
         return distinct_rows(np.abs(self.offsets))
+
+    def ahead(self, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
+        """On a line, as far as the longest offset."""
+        return np.minimum(np.arange(shape[0]) + int(self.reach[0]), shape[0] - 1) if len(shape) == 1 else None
 
     def steps(self, displacement: NDArray[np.int64]) -> float:
         """How many moves a displacement takes."""

@@ -208,7 +208,7 @@ def _refuse_unnamed(
             "(jointly) would be published, since nothing hides it. Nothing was built. Name what may be known, "
             f"public={[*public, *missing]!r}, or hide it too, as in … | sf.change({missing[0]!r})."
         )
-    if isinstance(policy.moves, ProductMoves) and not parts and policy.moves.in_parts(policy.domain.shape):
+    if not parts and policy.moves.in_parts(policy.domain.shape):
         raise InvalidInput(
             "hide leaves a factor in parts that no move joins: the exact number of records in each part would be "
             "published. Nothing was built. Hide more, or ask for it with publish_component_totals=True."

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.linear import Matrix, Operator, PairTypes
+from sfumato.linear.operator import as_operator
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy
@@ -37,7 +38,7 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
     """The largest change of strategy·x in L1 when one record changes along one edge: a whole number where the strategy
     is whole, else rounded up.
     """
-    operator = strategy if isinstance(strategy, Operator) else Matrix(strategy)
+    operator = as_operator(strategy)
     if operator.cols != policy.domain.size:
         raise InvalidInput(
             f"strategy has {operator.cols} columns, but the domain has {policy.domain.size} cells: one column a cell."

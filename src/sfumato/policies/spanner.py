@@ -118,8 +118,8 @@ def span(policy: Policy, *, side: int | None = None) -> Spanner:
             "spanner. Nothing was computed. Use a policy that is connected."
         )
     grounded = policy.absent is not None and bool(policy.absent.any())
-    if isinstance(policy.moves, Stencil) and not grounded:
-        return _lattice(policy, policy.moves, side)
+    if policy.moves.stencil is not None and not grounded:
+        return _lattice(policy, policy.moves.stencil, side)
     if side is not None:
         raise InvalidInput(
             f"side={side!r} is for policies on a line or grid whose moves follow a stencil, without sources; this one "
@@ -137,7 +137,7 @@ def _star(policy: Policy) -> Spanner:
 
 def _tree(policy: Policy, grounded: bool) -> Spanner:
     size = policy.domain.size
-    if isinstance(policy.moves, Stencil) and policy.moves.count(policy.domain.shape) > LARGEST_SEARCH:
+    if policy.moves.stencil is not None and policy.moves.count(policy.domain.shape) > LARGEST_SEARCH:
         raise TooLarge(
             f"a spanning tree of {size:,} cells with sources takes a search over "
             f"{policy.moves.count(policy.domain.shape):,} edges (at most {LARGEST_SEARCH:,}). Nothing was computed. "

@@ -34,6 +34,11 @@ class Ahead(Moves):
         del shape
         return np.array([[(self.last - np.arange(len(self.last))).max(initial=0)]], dtype=np.int64)
 
+    def ahead(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """The longest moves."""
+        del shape
+        return self.last
+
     def count(self, shape: tuple[int, ...]) -> int:
         """From every cell to those ahead of it."""
         del shape

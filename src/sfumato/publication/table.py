@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, NamedTuple, NoReturn, TypeVar, get_type_hints
 
 from sfumato.errors import InvalidInput
-from sfumato.exact import is_whole, shown
+from sfumato.exact import is_number, is_whole, shown
 from sfumato.naming import nearest
 
 T = TypeVar("T")
@@ -19,10 +19,6 @@ class Kind(NamedTuple):
 
     words: str
     fits: Callable[[Any], bool]
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -37,13 +33,13 @@ TEXT = Kind("text in quotes", _text)
 TEXTS = Kind("a list of texts", _list_of(_text))
 WHOLE = Kind("a whole number", is_whole)
 WHOLES = Kind("a list of whole numbers", _list_of(is_whole))
-NUMBER = Kind("a number", _number)
-NUMBERS = Kind("a list of numbers", _list_of(_number))
+NUMBER = Kind("a number", is_number)
+NUMBERS = Kind("a list of numbers", _list_of(is_number))
 EDGES = Kind(
     "a list of numbers, or one such list for every axis",
-    lambda value: _list_of(_number)(value) or _list_of(_list_of(_number))(value),
+    lambda value: _list_of(is_number)(value) or _list_of(_list_of(is_number))(value),
 )
-EXACT = Kind("a number, or text such as '1/3'", lambda value: _number(value) or _text(value))
+EXACT = Kind("a number, or text such as '1/3'", lambda value: is_number(value) or _text(value))
 FLAG = Kind("true or false", lambda value: isinstance(value, bool))
 LABEL = Kind("a label: text, a whole number, or true or false", lambda value: isinstance(value, (str, int)))
 LABELS = Kind("a list of labels", _list_of(LABEL.fits))

@@ -14,7 +14,6 @@ from sfumato.domain import Domain, Line
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, finite_float, fraction, positive_fraction, positive_int
 from sfumato.policies import Policy, bounded, within
-from sfumato.policies.moves import Stencil
 
 # Fine enough that rounding a value to it, and a step up to whole cells, cost next to nothing.
 FEWEST_CELLS = 1 << 20
@@ -81,8 +80,8 @@ def lattice_size(low: float, high: float, delta: Fraction | None, cells: int | N
 
 def step_in_cells(policy: Policy) -> int:
     """θ: how many cells one step of the policy on a lattice spans at most."""
-    moves = policy.moves
-    reach = int(moves.reach[0]) if isinstance(moves, Stencil) else policy.domain.size - 1
+    stencil = policy.moves.stencil
+    reach = policy.domain.size - 1 if stencil is None else int(stencil.reach[0])
     return max(reach, 1)
 
 

@@ -23,6 +23,7 @@ from sfumato.release.brackets import Cover
 from sfumato.release.keys import Key
 from sfumato.release.spans import Span, chosen, in_front
 from sfumato.release.view import Boxes
+from sfumato.workload.names import claimed, known
 
 # Rows of a table beyond which it is refused: release.cells() and release.counts are for all cells.
 MOST_ROWS = 1 << 22
@@ -91,10 +92,10 @@ def asked(
     spans: dict[int, Span] = {}
     sets: dict[int, Integers] = {}
     told: dict[str, Any] = {}
-    claimed = _claimed(domain, [*wanted])
+    taken = _claimed(domain, [*wanted])
     answered: Any = None
     if ranges is not None:
-        axes, label = _positional(domain, ranges, claimed, bool(wanted or groups))
+        axes, label = _positional(domain, ranges, taken, bool(wanted or groups))
         found = in_front(domain, axes, ranges, cut, label)
         spans |= found.spans
         sets |= found.sets
@@ -114,15 +115,13 @@ def asked(
 
 def positions(domain: Domain, name: str) -> tuple[int, ...]:
     """The axes of the factor of a name, or the one axis of this name; an unknown name is refused with the nearest."""
-    for factor in domain.factors:
-        if factor.name == name:
-            return factor.positions
-    if name in domain.names:
-        return (domain.names.index(name),)
-    known = list(dict.fromkeys([*(factor.name for factor in domain.factors), *domain.names]))
+    found = known(domain, name)
+    if found is not None:
+        return found
+    names = list(dict.fromkeys([*(factor.name for factor in domain.factors), *domain.names]))
     raise InvalidInput(
-        f"{shown(name)} is no factor and no axis of this release, which has {', '.join(map(repr, known))}."
-        f"{nearest(str(name), [*known, *_KEYWORDS])} Nothing was answered."
+        f"{shown(name)} is no factor and no axis of this release, which has {', '.join(map(repr, names))}."
+        f"{nearest(str(name), [*names, *_KEYWORDS])} Nothing was answered."
     )
 
 
@@ -141,17 +140,10 @@ def _joined(named: Mapping[str, Any], where: Any) -> dict[str, Any]:
 
 
 def _claimed(domain: Domain, names: Sequence[str]) -> dict[int, str]:
-    """Which name speaks of each axis; two for one axis are refused."""
-    found: dict[int, str] = {}
+    """Which name stands for each axis; two for one axis are refused."""
     for name in names:
-        for axis in positions(domain, name):
-            if axis in found:
-                raise InvalidInput(
-                    f"{found[axis]!r} and {name!r} both speak of {domain.names[axis]!r}. Nothing was answered. "
-                    "Give one of them."
-                )
-            found[axis] = name
-    return found
+        positions(domain, name)  # an unknown one is told what the release has
+    return claimed(domain, names, nothing="answered")
 
 
 def _groups(domain: Domain, by: Any) -> tuple[int, ...]:
@@ -162,18 +154,18 @@ def _groups(domain: Domain, by: Any) -> tuple[int, ...]:
     return tuple(_claimed(domain, names))
 
 
-def _positional(domain: Domain, ranges: Any, claimed: Mapping[int, str], named: bool) -> tuple[tuple[int, ...], str]:
+def _positional(domain: Domain, ranges: Any, taken: Mapping[int, str], named: bool) -> tuple[tuple[int, ...], str]:
     """Which axes the first argument speaks of, and what it is called: all of them, where it has ends for all; else the
     place, or the one factor that nothing else speaks of.
     """
     everything = tuple(range(domain.ndim))
-    if len(domain.factors) == 1 and not claimed:
+    if len(domain.factors) == 1 and not taken:
         return everything, "ranges"
     if not named and domain.is_ordered:
         last = np.shape(np.asarray(ranges, dtype=object))[-1:]
         if last == (2 * domain.ndim,):
             return everything, "ranges"
-    free = [factor for factor in domain.factors if not set(factor.positions) & set(claimed)]
+    free = [factor for factor in domain.factors if not set(factor.positions) & set(taken)]
     place = [factor for factor in free if factor.name == PLACE] or (free if len(free) == 1 else [])
     if place:
         return place[0].positions, "ranges"

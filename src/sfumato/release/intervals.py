@@ -15,6 +15,7 @@ import numpy as np
 
 from sfumato._types import Floats
 from sfumato.errors import InvalidInput
+from sfumato.exact import is_number
 from sfumato.linear.estimator import box_weights
 from sfumato.mechanism import NoiseModel
 from sfumato.release.laws import SMOOTH, cautious, lattice_quantiles, smooth_quantile
@@ -27,7 +28,7 @@ CHUNK = 1 << 14
 
 def check_confidence(confidence: float) -> float:
     """A probability strictly between zero and one."""
-    if not isinstance(confidence, (int, float)) or isinstance(confidence, bool) or not 0 < confidence < 1:
+    if not is_number(confidence) or not 0 < confidence < 1:
         raise InvalidInput(f"confidence={confidence!r} must lie between 0 and 1, both excluded.")
     return float(confidence)
 

@@ -68,7 +68,7 @@ def plot(
 def _size(release: Release) -> tuple[float, float]:
     axis, domain = release.domain.axes[0], release.domain
     if domain.ndim == 1:
-        return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if isinstance(axis, Labels) else (8.4, 4.0)
+        return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if axis.reads == "labels" else (8.4, 4.0)
     varies = _error_varies(release)
     tall = (4.6 if varies else 5.4) / _ratio(release) if _equal_units(release) else 4.6
     return (11.6 if varies else 6.8), min(max(tall, 2.4), 8.0) + 1.2

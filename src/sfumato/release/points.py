@@ -14,16 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato._types import Floats
 from sfumato.domain.interval import plain
 from sfumato.errors import InvalidInput
-from sfumato.mechanism.points.sorted import SortedMechanism
 
 if TYPE_CHECKING:
+    from sfumato.mechanism.points.sorted import SortedMechanism
     from sfumato.release.release import Release
 
 
 def sorted_points(release: Release) -> SortedMechanism | None:
     """The mechanism of a release of sorted points that has kept its noisy sums; None for all others."""
-    mechanism = release.mechanism
-    return mechanism if isinstance(mechanism, SortedMechanism) and release.measured is not None else None
+    return release.mechanism.by_points if release.measured is not None else None
 
 
 def distribution_knots(release: Release) -> tuple[Floats, Floats]:

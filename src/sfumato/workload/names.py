@@ -10,13 +10,19 @@ from sfumato.errors import InvalidInput
 from sfumato.exact import shown
 
 
-def positions(domain: Domain, name: str) -> tuple[int, ...]:
-    """The axes of the factor of a name, or the one axis of this name; an unknown name is refused with the nearest."""
+def known(domain: Domain, name: str) -> tuple[int, ...] | None:
+    """The axes of the factor of a name, or the one axis of this name; None where there is neither."""
     for factor in domain.factors:
         if factor.name == name:
             return factor.positions
-    if name in domain.names:
-        return (domain.names.index(name),)
+    return (domain.names.index(name),) if name in domain.names else None
+
+
+def positions(domain: Domain, name: str) -> tuple[int, ...]:
+    """The same, and an unknown name is refused with the nearest."""
+    found = known(domain, name)
+    if found is not None:
+        return found
     near = get_close_matches(name, [*(factor.name for factor in domain.factors), *domain.names], n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
     raise InvalidInput(
@@ -27,16 +33,22 @@ def positions(domain: Domain, name: str) -> tuple[int, ...]:
 
 def apart(domain: Domain, names: Sequence[str], role: str) -> list[tuple[int, ...]]:
     """The axes behind each name, or a refusal where two names stand for the same axis."""
+    claimed(domain, names, role=f" {role}")
+    return [positions(domain, name) for name in names]
+
+
+def claimed(domain: Domain, names: Sequence[str], *, role: str = "", nothing: str = "computed") -> dict[int, str]:
+    """Which name stands for each axis, in the order of the names, or the same refusal."""
     found: dict[int, str] = {}
     for name in names:
         for axis in positions(domain, name):
             if axis in found:
                 raise InvalidInput(
-                    f"{shown(found[axis])} and {shown(name)} both stand for axis {domain.names[axis]!r} {role}. "
-                    "Nothing was computed. Give one of them."
+                    f"{shown(found[axis])} and {shown(name)} both stand for axis {domain.names[axis]!r}{role}. "
+                    f"Nothing was {nothing}. Give one of them."
                 )
             found[axis] = name
-    return [positions(domain, name) for name in names]
+    return found
 
 
 def _known(domain: Domain) -> str:

@@ -23,7 +23,7 @@ from sfumato.mechanism.cells.tuning import (
 from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.edges.edges import EdgeMechanism
 from sfumato.mechanism.entry import Entry, Options
-from sfumato.policies import Policy, Stencil
+from sfumato.policies import Policy
 from sfumato.workload import RANGES, Workload
 
 # Cells of an axis under hats: the exact variances of their estimates take a kilobyte a cell.
@@ -102,7 +102,7 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     are chosen for ranges, in closed form.
     """
     shape = policy.domain.shape
-    if len(shape) > 1 and isinstance(policy.moves, Stencil):
+    if len(shape) > 1 and policy.moves.stencil is not None:
         raise InvalidInput(
             "mechanism='hats' is for lines, and on grids for add/remove and replace-one; under moves on a grid use "
             "mechanism='edges'. Nothing was drawn or recorded."
@@ -179,8 +179,8 @@ def blocks(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """
     if policy.domain.ndim != 1:
         raise InvalidInput("mechanism='blocks' is for lines; on a grid use mechanism='edge-hierarchy'.")
-    n, moves = policy.domain.size, policy.moves
-    if not isinstance(moves, Stencil):
+    n, moves = policy.domain.size, policy.moves.stencil
+    if moves is None:
         raise InvalidInput("mechanism='blocks' is for moves on a line; under this policy use mechanism='hierarchy'.")
     told = options.get("blocks") is not None and options.get("weights") is not None
     tuned = ((), ()) if told else best_prefix_blocks(max(int(moves.reach[0]), 1))
@@ -236,8 +236,8 @@ def _hats(policy: Policy, workload: Workload) -> Iterator[Options]:
 
 def _long_moves(policy: Policy) -> bool:
     """Whether a move may lead across much of a line; short ones are served better by prefix sums with blocks."""
-    moves = policy.moves
-    return not isinstance(moves, Stencil) or (policy.domain.ndim == 1 and 16 * moves.reach[0] >= policy.domain.size)
+    moves = policy.moves.stencil
+    return moves is None or (policy.domain.ndim == 1 and 16 * moves.reach[0] >= policy.domain.size)
 
 
 def _either_end(policy: Policy, workload: Workload) -> Iterator[Options]:

@@ -102,7 +102,7 @@ class EdgeMechanism(LinearMechanism):
     @cached_property
     def _fraction_bits(self) -> int:
         """How many binary digits the noise has behind the point."""
-        once = any(isinstance(strategy, Hierarchy) for strategy in self.across)
+        once = any(strategy.keeps_fractions for strategy in self.across)
         bits = [[strategy.fraction_bits for _, strategy in self._others(axis)] for axis in self._axes]
         return max((max(b, default=0) if once else sum(b) for b in bits), default=0)
 
@@ -116,7 +116,7 @@ class EdgeMechanism(LinearMechanism):
         if not self.policy.total_is_public:
             scale = max(scale, float(1 / self.epsilon))
         others = [math.prod(strategy.cols for _, strategy in self._others(axis)) for axis in self._axes]
-        factors = max((s.fraction_bits for s in self.across if isinstance(s, Hierarchy)), default=0)
+        factors = max((s.fraction_bits for s in self.across if s.keeps_fractions), default=0)
         return math.log2(scale) + 8 + math.log2(max(others, default=1)) / 2 + self._fraction_bits + factors
 
     def values(self, counts: Integers) -> Integers:
@@ -132,11 +132,7 @@ class EdgeMechanism(LinearMechanism):
             flow = eta.reshape([others[i].rows if i in others else n - 1 for i, n in enumerate(shape)])
             used = 0
             for i, strategy in others.items():
-                along = np.moveaxis(flow, i, -1)
-                if isinstance(strategy, Hierarchy) and used:
-                    along = strategy.inverse_of_fractions(along)
-                else:
-                    along, used = strategy.inverse_fixed_point(along), used + strategy.fraction_bits
+                along, used = strategy.solved(np.moveaxis(flow, i, -1), used)
                 flow = np.moveaxis(along, -1, i)
             if bits != used:
                 flow = flow << (bits - used)

@@ -26,7 +26,7 @@ from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.expansion import bits
-from sfumato.policies import Policy, Stencil
+from sfumato.policies import Policy
 
 # Beyond this reach other mechanisms are better by far, and the noise would outgrow the data.
 LONGEST_REACH = 32
@@ -37,8 +37,8 @@ class PolicyEdgeMechanism(LinearMechanism):
     """Independent noise of rate ε for every pair of cells at most θ apart."""
 
     def __post_init__(self) -> None:
-        moves = self.policy.moves
-        if self.policy.domain.ndim != 1 or not isinstance(moves, Stencil) or not self.policy.total_is_public:
+        moves = self.policy.moves.stencil
+        if self.policy.domain.ndim != 1 or moves is None or not self.policy.total_is_public:
             raise InvalidInput(f"mechanism={self.name!r} is for moves on a line without ⊥; use mechanism='edges'.")
         if int(moves.reach[0]) > LONGEST_REACH:
             raise InvalidInput(

@@ -37,13 +37,13 @@ from sfumato.mechanism.edges.graph_edges import GraphEdgeMechanism
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.expansion import bits
-from sfumato.policies import Policy, Stencil, threshold
+from sfumato.policies import Policy, threshold
 from sfumato.policies.spanner import Spanner
 
 
 def require_spanner(policy: Policy, name: str) -> None:
     """Spanners that help: cubes where moves follow a stencil, a tree where edges were listed."""
-    cubes = isinstance(policy.moves, Stencil) and policy.total_is_public
+    cubes = policy.moves.stencil is not None and policy.total_is_public
     if not cubes and not policy.moves.listed:
         raise InvalidInput(
             f"mechanism={name!r} is for moves on a line or grid without ⊥, and for graphs listed edge by edge; this "

@@ -35,7 +35,7 @@ def spanner(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     external edge. Without `side` the cubes are those of `policy.spanner()`; the other options are tuned for ranges.
     """
     require_spanner(policy, "spanner")
-    if not isinstance(policy.moves, Stencil):
+    if policy.moves.stencil is None:
         no_options("spanner", options)
         return SpanningTreeMechanism(name="spanner", policy=policy, epsilon=epsilon, spanner=policy.spanner())
     cubes = policy.spanner(side=options.pop("side", None))
@@ -48,14 +48,15 @@ def spanner(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
 
 def settings(policy: Policy, workload: Workload) -> Iterator[dict[str, Any]]:
     """The options that a plan tries: some sides, each with its best split for the workload."""
-    if not isinstance(policy.moves, Stencil) or not policy.total_is_public:
+    moves = policy.moves.stencil
+    if moves is None or not policy.total_is_public:
         yield {}  # a tree, or a refusal that says why
         return
     # What is asked of cells is asked of corners in much the same way, where it is cells, ranges or prefixes.
     along = [kind if kind in (CELLS, PREFIXES) else RANGES for kind in asked_along(workload, policy.domain)]
     # Queries in a matrix are slow to weigh; they get the split of all ranges.
     weighed = ranges() if workload.parts(policy.domain) is None else workload
-    for side in _sides(policy, policy.moves):
+    for side in _sides(policy, moves):
         cubes = policy.spanner(side=side)
         tuned = [best_hierarchy(m, kind, False) for m, kind in zip(_red_shape(cubes), along, strict=True)]
         given = {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]} if not cubes.is_tree else {}
@@ -141,7 +142,7 @@ def _sides(policy: Policy, moves: Stencil) -> list[int]:
 
 
 def _needed(policy: Policy) -> tuple[Set[str], ...]:
-    return ({"side", "share"},) if isinstance(policy.moves, Stencil) else ()
+    return ({"side", "share"},) if policy.moves.stencil is not None else ()
 
 
 SPANNER = Entry(name="spanner", build=spanner, candidates=settings, needed=_needed, scaled=True)

@@ -44,7 +44,7 @@ from sfumato.mechanism.parts import Parts
 from sfumato.mechanism.totals import with_exact_total
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.expansion import bits
-from sfumato.policies import Policy, Stencil
+from sfumato.policies import Policy
 from sfumato.workload import Workload
 
 # Widths a plan tries: this many to a doubling, from the longest step to the whole domain.
@@ -91,8 +91,8 @@ class ShiftedMechanism(LinearMechanism):
     @cached_property
     def _steps(self) -> Integers:
         """For every kind of move, how many gridlines of the family it crosses at most."""
-        moves = self.policy.moves
-        if not isinstance(moves, Stencil):
+        moves = self.policy.moves.stencil
+        if moves is None:
             raise InvalidInput(f"mechanism={self.name!r} needs a policy made of moves on a grid.")
         offsets = np.abs(moves.offsets)
         crossed = np.zeros(len(offsets), dtype=np.int64)
@@ -105,8 +105,8 @@ class ShiftedMechanism(LinearMechanism):
 
         No grid is built for this: a step crosses at most a line a cell in every grid, and changes two counts for each.
         """
-        moves = self.policy.moves
-        if isinstance(moves, Stencil) and moves.longest:
+        moves = self.policy.moves.stencil
+        if moves is not None and moves.longest:
             rate = self.epsilon / (2 * moves.longest * self.family.shifts)
             require_integers(self.name, 1, 2 * len(self.family.shape) << bits(rate), "Use a larger epsilon.")
 
@@ -259,10 +259,11 @@ def shifted_edges(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanis
 
 def widths(policy: Policy) -> Iterator[dict[str, Any]]:
     """The widths that a plan tries: from the longest step of a move to the whole domain."""
-    if not isinstance(policy.moves, Stencil) or not policy.total_is_public:
+    moves = policy.moves.stencil
+    if moves is None or not policy.total_is_public:
         yield {}  # a refusal that says why
         return
-    shape, reach = np.array(policy.domain.shape), np.maximum(policy.moves.reach, 1)
+    shape, reach = np.array(policy.domain.shape), np.maximum(moves.reach, 1)
     seen: set[tuple[int, ...]] = set()
     doublings = int(np.ceil(np.log2((shape / reach).max()))) if shape.max() > 1 else 0
     for k in range(doublings * WIDTHS_PER_DOUBLING + 1):
@@ -280,20 +281,21 @@ def _family(policy: Policy, name: str, options: dict[str, Any]) -> tuple[Family,
             f"mechanism={name!r} is for policies without ⊥: a record that appears changes a bin in every grid of the "
             "family. Use mechanism='edges'."
         )
-    if not isinstance(policy.moves, Stencil):
+    moves = policy.moves.stencil
+    if moves is None:
         raise InvalidInput(f"mechanism={name!r} needs a policy made of moves on a grid; use mechanism='hierarchy'.")
     shape = policy.domain.shape
     given = options.pop("width", None)
     if options:
         raise InvalidInput(f"mechanism={name!r} takes no option {', '.join(sorted(options))}.")
-    reach = np.maximum(policy.moves.reach, 1)
+    reach = np.maximum(moves.reach, 1)
     if given is None:
         given = [int(min(DEFAULT_STEPS * r, n)) for r, n in zip(reach, shape, strict=True)]
     each = list(given) if isinstance(given, (list, tuple)) else [given] * len(shape)
     if len(each) != len(shape):
         raise InvalidInput(f"width={given!r} must be one whole number of cells, or one for each of {len(shape)} axes.")
     width = tuple(min(positive_int(w, "width"), n) for w, n in zip(each, shape, strict=True))
-    family = Family.for_steps(shape, width, policy.moves.reach)
+    family = Family.for_steps(shape, width, moves.reach)
     return family, {"width": list(width)}
 
 

@@ -1,7 +1,7 @@
 """DAWA: noise adapted to the data and to range queries.
 
-**Promise.** `dawa` is ε-private: for a change of one entry of x by one (`neighbours="add/remove"`, or `"edge"` where x
-is a transformed database, such as the prefix sums under a line policy: a move along one edge of a *tree* changes one
+**Promise.** `measure` is ε-private: for a change of one entry of x by one (`neighbours="add/remove"`, or `"edge"` where
+x is a transformed database, such as the prefix sums under a line policy: a move along one edge of a *tree* changes one
 entry by one), or for one record that moves between any two entries (`"replace"`).
 
 **How.** A share of ε buys a partition into runs of nearly equal counts (`partition`, with its proof). The rest buys the
@@ -22,7 +22,6 @@ runs, and shares of the budget that are optimised for all ranges.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -43,32 +42,6 @@ GUARDS = {"ranges": Fraction(4), "cells": Fraction(2), "entries": Fraction(1, 4)
 RATIO = Fraction(1, 4)  # of the ratios and guards tried on the DPBench data the best pair for ranges
 
 
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """What DAWA publishes: estimated counts, and the runs over which they are equal."""
-
-    counts: Floats
-    buckets: Buckets
-
-
-def dawa(
-    x: ArrayLike,
-    *,
-    epsilon: Number,
-    source: Source,
-    ratio: Number = RATIO,
-    neighbours: str = "add/remove",
-    queries: str = "ranges",
-) -> Estimate:
-    """Estimated counts, ε-private; `ratio` is the share of ε for the partition. Sees private data.
-
-    `queries` says what will be asked: sums over `"ranges"` of entries, single `"cells"`, or differences of two
-    `"entries"`, which is what a range of counts becomes under the transformation of a line policy.
-    """
-    tree, measured = measure(x, epsilon=epsilon, source=source, ratio=ratio, neighbours=neighbours, queries=queries)
-    return Estimate(tree.spread(measured), tree.buckets)
-
-
 def measure(
     x: ArrayLike,
     *,
@@ -78,7 +51,12 @@ def measure(
     neighbours: str = "add/remove",
     queries: str = "ranges",
 ) -> tuple[BucketTree, list[Integers]]:
-    """All that either stage tells, as `dawa` takes it: a tree over runs, and the noisy totals of its nodes."""
+    """All that either stage tells: a tree over runs, and the noisy totals of its nodes, whose `tree.spread` are the
+    estimated counts. ε-private; `ratio` is the share of ε for the partition. Sees private data.
+
+    `queries` says what will be asked: sums over `"ranges"` of entries, single `"cells"`, or differences of two
+    `"entries"`, which is what a range of counts becomes under the transformation of a line policy.
+    """
     if queries not in GUARDS:
         raise InvalidInput(f"queries={queries!r} must be one of {', '.join(map(repr, GUARDS))}.")
     values = _integers(x)

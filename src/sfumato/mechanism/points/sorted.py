@@ -87,6 +87,11 @@ class SortedMechanism(MeasuredMechanism):
         _ = self.law
 
     @property
+    def by_points(self) -> SortedMechanism:
+        """Itself."""
+        return self
+
+    @property
     def keeps_measured(self) -> bool:
         """Positions, quantiles and the distribution are read from the noisy sums."""
         return True

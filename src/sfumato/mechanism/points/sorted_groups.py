@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato._types import Floats, Integers
-from sfumato.policies import Policy, Stencil
+from sfumato.policies import Policy
 
 SPREAD = 4.0  # deviations of its mean within which the records of a tied block are taken to lie
 LARGEST_SEARCH = 1 << 27  # pairs of cells compared for an exact sensitivity on a grid; beyond, its bound is used
@@ -25,18 +25,19 @@ def largest_step(policy: Policy, order: Integers | None) -> int:
     size, moves = policy.domain.size, policy.moves
     if moves.join_all:
         return size - 1
-    if isinstance(moves, Stencil) and order is None:
-        return int(moves.reach[0])
+    stencil = moves.stencil
+    if stencil is not None and order is None:
+        return int(stencil.reach[0])
     rank = np.arange(size, dtype=np.int64)
     if order is not None:
         rank[order] = np.arange(size, dtype=np.int64)
-    if not isinstance(moves, Stencil):
+    if stencil is None:
         pairs = moves.edges(policy.domain.shape)
         return int(np.abs(rank[pairs[:, 0]] - rank[pairs[:, 1]]).max(initial=0))
-    if len(moves.offsets) * size > LARGEST_SEARCH:
+    if len(stencil.offsets) * size > LARGEST_SEARCH:
         return size - 1
     ranks, largest = rank.reshape(policy.domain.shape), 0
-    for offset in moves.offsets:
+    for offset in stencil.offsets:
         here = tuple(slice(max(0, -o), max(0, n - max(0, o))) for o, n in zip(offset, ranks.shape, strict=True))
         there = tuple(slice(max(0, o), max(0, n - max(0, -o))) for o, n in zip(offset, ranks.shape, strict=True))
         largest = max(largest, int(np.abs(ranks[here] - ranks[there]).max(initial=0)))
