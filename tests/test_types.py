@@ -30,7 +30,7 @@ WRONG = {
     "release.refine(2.0, vault=vault, leger=ledger)": "leger",
     "release.refine(2.0)": "vault",
     "release.plot('map.png', titel='A map')": "titel",
-    "release.answer((0, 0, 1, 1), confidance=0.9)": "confidance",
+    "release.cells(confidance=0.9)": "confidance",
 }
 GIVEN = """
 import sfumato as sf

@@ -10,21 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 import sfumato as sf
-from sfumato.app import ledger
+from sfumato.app.cli import app as APP
 from sfumato.app.step_grid import StepGrid
-from sfumato.app.stream import stream
+from sfumato.publication import publication
 
 BEGIN = datetime(2026, 3, 1)
 WHERE = ["--x", "x", "--bounds=0,4", "--shape", "4", "--policy", "threshold", "--theta", "1", "--workload", "histogram"]
-
-# The command as it hangs in the command line.
-APP = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-APP.command()(stream)
-APP.add_typer(ledger.app, name="ledger")
 
 
 def run(*arguments: object) -> Result:
@@ -107,7 +101,7 @@ def test_a_run_that_is_killed_goes_on_with_nothing_charged_twice(folder, monkeyp
             raise KeyboardInterrupt
         return count(*args, **more)
 
-    monkeypatch.setattr(sf, "count", count_and_stop)
+    monkeypatch.setattr(publication, "count", count_and_stop)
     run(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T08:00"))
     monkeypatch.undo()
     account = sf.Ledger(folder / "budget.db").stream("visits")

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import sfumato as sf
+import sfumato.planning as planning
 from sfumato.app.cli import app
 
 GRID = ["--bounds=0,0,1,1", "--shape", "8x8", "--delta", "0.1"]
@@ -247,7 +248,7 @@ def test_an_unexpected_error_tells_its_class_and_never_its_text(
     def broken(*arguments: object, **options: object) -> None:
         raise KeyError("alice@secret.org")
 
-    monkeypatch.setattr(sf, "plan", broken)
+    monkeypatch.setattr(planning, "plan", broken)
     result = run("plan", *GRID, *as_json)
     assert result.exit_code == 1
     assert "an unexpected KeyError stopped the program" in result.output

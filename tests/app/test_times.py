@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 import sfumato as sf
-from sfumato.app.stream import stream
+from sfumato.app.cli import app as APP
 
 BEGIN = datetime(2026, 3, 1)
 # The hours 0 to 5 of two days whose numbers can be a month as well; hour h of each day has h + 1 visits.
@@ -29,8 +28,6 @@ TIMES = [
     for i in range(hour + 1)
 ]
 WHERE = ["--x", "x", "--bounds=0,4", "--shape", "4", "--policy", "threshold", "--theta", "1", "--workload", "histogram"]
-APP = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-APP.command()(stream)
 
 
 @pytest.fixture
@@ -51,7 +48,7 @@ def write(folder: Path, values: list[object], *, name: str = "visits.csv", x: fl
 def run(folder: Path, data: Path, *more: object, start: str = "2026-03-01", stop: str = "2026-03-01T06:00") -> Result:
     base = ["--time", "t", "--step", "1h", "--window", 6, "--ledger", folder / "budget.db", "--name", "visits"]
     arguments = [data, *base, "--out", folder / "out", *WHERE, "--start", start, "--stop", stop, *more]
-    return CliRunner().invoke(APP, [str(part) for part in arguments])
+    return CliRunner().invoke(APP, ["stream", *map(str, arguments)])
 
 
 def totals(folder: Path) -> list[int]:
@@ -207,12 +204,12 @@ def test_a_stream_that_is_new_needs_a_start_to_be_looked_at(folder):
     data = write(folder, [time.isoformat() for time in TIMES])
     base = [data, "--time", "t", "--step", "1h", "--window", 6, "--ledger", folder / "budget.db", "--name", "visits"]
     arguments = [*base, "--out", folder / "out", *WHERE, "--stop", "2026-03-02", "--check"]
-    result = CliRunner().invoke(APP, [str(part) for part in arguments])
+    result = CliRunner().invoke(APP, ["stream", *map(str, arguments)])
     assert result.exit_code == 2 and "stream 'visits' is new: say when its first step begins" in result.stderr
     assert untouched(folder)
     assert run(folder, data).exit_code == 0
     spent = len(sf.Ledger(folder / "budget.db").stream("visits"))
-    again = CliRunner().invoke(APP, [str(part) for part in [*arguments, "--json"]])
+    again = CliRunner().invoke(APP, ["stream", *map(str, [*arguments, "--json"])])
     assert again.exit_code == 0, again.output
     assert json.loads(again.stdout)["times"]["in_no_step"] == 21  # those of the second day
     assert len(sf.Ledger(folder / "budget.db").stream("visits")) == spent == 6

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-import sfumato as sf
 from sfumato.app import preflight
-from sfumato.app.groups import Columns, Data, Publishing, Question, takes_groups
+from sfumato.app.groups import Columns, Data, Publishing, Question, Source, takes_groups
 from sfumato.app.options import Json
 from sfumato.app.output import GROSS_DATA, emit, reported, say
 from sfumato.counting.report import CountReport
@@ -23,30 +22,33 @@ Limit = Annotated[str, typer.Option(help="The share above which an error is gros
 
 @takes_groups
 def check(
-    data: Data,
+    publication: Source,
     question: Question,
     columns: Columns,
     publishing: Publishing,
+    data: Data = None,
     out: Annotated[Path | None, typer.Option(help="As for publish; nothing is written.")] = None,
     limit: Limit = "0.5",
     as_json: Json = False,
 ) -> None:
-    """Look at private records before they are published: takes the options of publish, and charges nothing.
+    """Look at private records before they are published: takes what publish takes, and charges nothing.
 
     Tells the shares of rows outside the bounds, without coordinates and without an entity, and what the release would
     cost. Exit code 8 when a share is above --limit. The figures are private: they are for whoever runs this. Bounds
     that are changed because of them are a choice by private data.
 
-    Example: sfumato check visits.parquet --x lon --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01
+    Example: sfumato check visits.toml      (or: sfumato check visits.parquet --x lon --y lat
+    --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01)
     """
-    del out
     with reported(as_json):
         share = limit_of(limit)
-        plan = question.plan()
-        counts = columns.count(data, plan.policy, question.max_per_entity, progress=not as_json)
+        meant = question.meant(publication, data, given=publishing.given(out), columns=columns)
+        meant.need("data", "path", "the data")
+        plan = meant.publication.plan()
+        counts = meant.publication.count(progress=not as_json)
         told: dict[str, Any] = {}
-        if publishing.ledger_place is not None:
-            ledger = sf.Ledger(publishing.ledger_place, dataset=publishing.dataset)
+        ledger = meant.publication.ledger()
+        if ledger is not None:
             cost = ledger.quote(plan.guarantee.counted(counts.max_per_entity))
             told = {"cost": str(cost), "ledger_left": str(ledger.remaining), "fits": cost <= ledger.remaining}
         show(counts.report, share, told, as_json)

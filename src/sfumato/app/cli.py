@@ -1,4 +1,4 @@
-"""`sfumato`: plan, check, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
+"""`sfumato`: init, plan, check, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, check, ledger, options, preflight, stream, vault
+from sfumato.app import audit, check, init, ledger, options, preflight, stream, vault
 from sfumato.app import demo as demonstration
-from sfumato.app.groups import Columns, Data, NewFile, Publishing, Question, takes_groups
+from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
+from sfumato.app.keys import NOTHING, Keyed
 from sfumato.app.out import ledger_file, prepared
 from sfumato.app.output import emit, reported, say
 from sfumato.errors import InvalidInput
@@ -30,9 +31,10 @@ app = typer.Typer(
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
-app.command()(stream.stream)
-app.command()(audit.audit)
-app.command()(check.check)
+app.command()(init.init)
+app.command(cls=Keyed)(stream.stream)
+app.command(cls=Keyed)(audit.audit)
+app.command(cls=Keyed)(check.check)
 
 
 def main() -> None:
@@ -55,15 +57,16 @@ def _root(
     del version
 
 
-@app.command()
+@app.command(cls=Keyed)
 @takes_groups
-def plan(question: Question, as_json: options.Json = False) -> None:
+def plan(question: Question, publication: First = None, as_json: options.Json = False) -> None:
     """Choose a mechanism and say what it promises and how accurate it will be. Sees no data and costs nothing.
 
-    Example: sfumato plan --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01 --epsilon 1
+    Example: sfumato plan --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01 --epsilon 1      (or, from a
+    publication file: sfumato plan visits.toml)
     """
     with reported(as_json):
-        chosen = question.plan()
+        chosen = question.meant(publication).publication.plan()
         if as_json:
             emit(chosen.to_dict())
         else:
@@ -72,14 +75,15 @@ def plan(question: Question, as_json: options.Json = False) -> None:
             say(chosen.guarantee.describe())
 
 
-@app.command()
+@app.command(cls=Keyed)
 @takes_groups
 def publish(
-    data: Data,
-    out: NewFile,
+    publication: Source,
     question: Question,
     columns: Columns,
     publishing: Publishing,
+    data: Data = None,
+    out: NewFile = None,
     as_json: options.Json = False,
 ) -> None:
     """Count private records and publish them: check, record in the ledger, draw, write.
@@ -87,31 +91,35 @@ def publish(
     At a terminal the shares of bad rows are shown and somebody is asked before anything is charged (not with --yes);
     elsewhere gross errors are a warning. Look beforehand, at no cost, with: sfumato check, and the same options.
 
-    Example: sfumato publish visits.parquet --x lon --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01
-    --epsilon 1 --ledger budget.db --out visits.sfumato      (make the ledger once with: sfumato ledger create budget.db
-    --epsilon 10)
+    Example: sfumato publish visits.toml      (or, where a file would say little: sfumato publish visits.parquet --x lon
+    --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01 --epsilon 1 --ledger budget.db
+    --out visits.sfumato; make the ledger once with: sfumato ledger create budget.db --epsilon 10)
     """
     with reported(as_json):
-        publishing.require_choice()
-        ledger_place, vault_folder, key = publishing.ledger_place, publishing.vault_folder, publishing.key
-        chosen = question.plan()
-        account = None if ledger_place is None else sf.Ledger(ledger_place, dataset=publishing.dataset)
-        secrets = None if vault_folder is None else sf.Vault(vault_folder, key)
-        apart = {"the ledger": ledger_file(ledger_place), "the vault's key": key}
-        with prepared(out, cells=chosen.policy.domain.size, apart=apart, data=data) as file:
-            counts = columns.count(data, chosen.policy, question.max_per_entity, progress=not as_json)
+        meant = question.meant(publication, data, given=publishing.given(out), columns=columns)
+        publishing.require_choice(meant)
+        asked = meant.publication
+        records, file_of_release = meant.need("data", "path", "the data"), meant.need("output", "file", "--out")
+        if asked.stream.step is not None:
+            raise InvalidInput(f"{meant.file} speaks of a stream: sfumato stream publishes it. {NOTHING}")
+        place = Path(asked.place(file_of_release))
+        chosen, account, secrets = asked.plan(), asked.ledger(), asked.vault()
+        budget = None if account is None else ledger_file(asked.place(str(asked.account.ledger)))
+        apart = {"the ledger": budget, "the vault's key": meant.place("output", "key"), "the publication": meant.file}
+        with prepared(place, cells=chosen.policy.domain.size, apart=apart, data=asked.place(records)) as file:
+            counts = asked.count(progress=not as_json)
             if not as_json or (preflight.at_terminal() and not publishing.yes):
                 preflight.tell(counts.report)
             preflight.decide(counts.report, strict=publishing.strict, yes=publishing.yes)
             with undisturbed():
-                release = chosen.publish(counts, ledger=account, vault=secrets, label=publishing.label)
-                deliver(release, file, ledger=ledger_file(ledger_place))
+                release = chosen.publish(counts, ledger=account, vault=secrets, label=asked.account.label)
+                deliver(release, file, ledger=budget)
                 if not as_json:
-                    say(f"Published {out}: {release!r}")
+                    say(f"Published {place}: {release!r}")
         if as_json:
             emit(
                 _described(release)
-                | {"file": str(out), "ledger_left": None if account is None else str(account.remaining)}
+                | {"file": str(place), "ledger_left": None if account is None else str(account.remaining)}
             )
             return
         say(f"Promise: {release.guarantee}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -11,8 +11,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-import sfumato as sf
 from sfumato.app import options
+from sfumato.app.keys import Key
+from sfumato.app.meant import Meant, Simple, mean
 from sfumato.errors import InvalidInput
 
 Command = Callable[..., None]
@@ -58,64 +59,53 @@ def _options(group: Any) -> list[inspect.Parameter]:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is planned: the domain, the policy, the workload, ε and the mechanism."""
+    """What is planned, in the simple case; and any key of a file."""
 
     bounds: options.Bounds = None
     shape: options.Shape = None
     labels: options.LabelList = None
-    other: options.Other = None
-    policy: options.PolicyName = "within"
+    policy: options.PolicyName = None
     delta: options.Delta = None
-    theta: options.Theta = None
-    sources: options.Sources = None
-    metric: options.Metric = "euclidean"
-    workload: options.Queries = "ranges"
-    epsilon: options.Epsilon = "1"
-    mechanism: options.Mechanism = None
+    workload: options.Queries = None
+    epsilon: options.Epsilon = None
     max_per_entity: options.PerEntity = None
+    keys: options.Keys = None
 
-    def rule(self) -> sf.Policy:
-        """The policy on its domain."""
-        where = options.domain(self.bounds, self.shape, self.labels, self.other)
-        return options.policy(where, self.policy, self.delta, self.theta, self.sources, self.metric)
-
-    def plan(self) -> sf.Plan:
-        """The plan that these options make."""
-        rule, asked = self.rule(), options.workload(self.workload)
-        return sf.plan(rule, asked, self.epsilon, mechanism=self.mechanism, max_per_entity=self.max_per_entity)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WindowQuestion(Question):
-    """The same, with ε for a window of steps."""
-
-    epsilon: Annotated[str, typer.Option(help="The privacy budget of every window.")] = "1"
+    def meant(
+        self,
+        first: str | None,
+        data: str | None = None,
+        *,
+        given: Mapping[Key, Any] | None = None,
+        columns: Columns | None = None,
+    ) -> Meant:
+        """The publication that these options make, or change."""
+        own: dict[Key, Any] = {("epsilon",): self.epsilon, ("max_per_entity",): self.max_per_entity}
+        named: dict[Key, Any] = {} if columns is None else {("data", "entity"): columns.entity}
+        return mean(
+            first,
+            data,
+            simple=Simple(
+                bounds=self.bounds,
+                shape=self.shape,
+                labels=self.labels,
+                policy=self.policy,
+                delta=self.delta,
+                ask=self.workload,
+            ),
+            keys=self.keys,
+            given={**own, **named, **(given or {})},
+            letters=(None, None) if columns is None else (columns.x, columns.y),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which columns are counted, and what becomes of records outside."""
+    """Which columns are counted."""
 
     x: Annotated[str | None, typer.Option(help="Column of the first axis (default: x, or category).")] = None
-    y: Annotated[str | None, typer.Option(help="Column of the second axis.")] = None
-    z: Annotated[str | None, typer.Option(help="Column of the third axis.")] = None
+    y: Annotated[str | None, typer.Option(help="Column of the second axis; of others: --columns AXIS=COLUMN.")] = None
     entity: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None
-    outside: options.Outside = "clamp"
-
-    def count(self, data: Any, rule: sf.Policy, max_per_entity: int | None, *, progress: bool = False) -> sf.Counts:
-        """The private counts. What they warn of is told by the command itself."""
-        return sf.count(
-            data,
-            rule.domain,
-            x=self.x,
-            y=self.y,
-            z=self.z,
-            entity=self.entity,
-            max_per_entity=max_per_entity,
-            outside=self.outside,  # type: ignore[arg-type]
-            policy=rule,
-            progress=progress,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,11 +115,8 @@ class Publishing:
     ledger_place: Annotated[
         str | None, typer.Option("--ledger", help="Charge the release to this ledger: a file or a URL.")
     ] = None
-    dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default"
-    label: Annotated[str | None, typer.Option(help="A note for the ledger, in plain text.")] = None
     without_ledger: Annotated[bool, typer.Option(help="Publish without keeping account.")] = False
     vault_folder: options.VaultFolder = None
-    key: options.VaultKey = None
     strict: Annotated[
         bool,
         typer.Option(
@@ -140,13 +127,46 @@ class Publishing:
     ] = False
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal: for scripts.")] = False
 
-    def require_choice(self) -> None:
+    def given(self, out: Path | None) -> dict[Key, Any]:
+        """What these options say of the file's keys."""
+        return {
+            ("account", "ledger"): self.ledger_place,
+            ("account", "without_ledger"): self.without_ledger or None,
+            ("output", "vault"): None if self.vault_folder is None else str(self.vault_folder),
+            ("output", "file"): None if out is None else str(out),
+        }
+
+    def require_choice(self, meant: Meant) -> None:
         """A ledger, or the word that none is wanted."""
-        if (self.ledger_place is None) != self.without_ledger:
+        account = meant.publication.account
+        if (account.ledger is None) != account.without_ledger:
             raise InvalidInput(
-                "give --ledger FILE to keep account of what is spent, or say --without-ledger, one of the two."
+                "give --ledger FILE to keep account of what is spent, or say --without-ledger, one of the two"
+                + ("." if meant.file is None else f"; or ledger or without_ledger under [account] of {meant.file}.")
             )
 
 
-Data = Annotated[str, typer.Argument(help="Parquet or CSV: a path, a directory or a glob.")]
-NewFile = Annotated[Path, typer.Option(help="Where to write the release.")]
+First = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PUBLICATION",
+        help="A publication file (.toml), which options override; or leave it out.",
+        show_default=False,
+    ),
+]
+Source = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PUBLICATION_OR_DATA",
+        help="A publication file (.toml), which options override; or the data, Parquet or CSV: a path, a directory or "
+        "a glob.",
+        show_default=False,
+    ),
+]
+Data = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DATA", help="After a publication file: the data, if not those it names.", show_default=False
+    ),
+]
+NewFile = Annotated[Path | None, typer.Option(help="Where to write the release.")]

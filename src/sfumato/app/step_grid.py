@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +11,15 @@ from typing import Any
 from sfumato.counting.inputs import hushed
 from sfumato.errors import InvalidInput
 from sfumato.promise.window import Time
+
+Named = Callable[[str], str]
+"""How a key is named in messages: by its option, or by its place in a file."""
+
+
+def as_option(key: str) -> str:
+    """A key as an option."""
+    return f"--{key.replace('_', '-')}"
+
 
 _STEP = re.compile("([0-9]{1,9})([smhdw]?)")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -23,32 +32,35 @@ class StepGrid:
     column: str
     step: timedelta | int
     zoned: bool
+    named: Named = as_option
 
     @classmethod
-    def of(cls, frame: Any, column: str, step: str) -> StepGrid:
-        """The grid for a column, from its type and --step."""
+    def of(cls, frame: Any, column: str, step: str, named: Named) -> StepGrid:
+        """The grid for a column, from its type and the length of a step; `named` says how a key was said."""
         import narwhals as nw
 
         schema = hushed("The columns of the data could not be read", frame.collect_schema)
         if column not in schema:
-            raise InvalidInput(f"--time {column!r} is not a column of the data. Nothing was counted.")
+            raise InvalidInput(f"{named('time')} {column!r} is not a column of the data. Nothing was counted.")
         kind, match = schema[column], _STEP.fullmatch(step.strip())
         if match is None or not int(match[1]):
             raise InvalidInput(
-                f"--step {step!r} is not a length such as 15m, 1h or 1d, or a whole number. Nothing was counted."
+                f"{named('step')} {step!r} is not a length such as 15m, 1h or 1d, or a whole number. "
+                "Nothing was counted."
             )
         if kind.is_integer() and not match[2]:
-            return cls(column, int(match[1]), zoned=False)
+            return cls(column, int(match[1]), zoned=False, named=named)
         if isinstance(kind, (nw.Datetime, nw.Date)) and match[2]:
             zoned = isinstance(kind, nw.Datetime) and kind.time_zone is not None
-            return cls(column, timedelta(**{_UNITS[match[2]]: int(match[1])}), zoned=zoned)
+            return cls(column, timedelta(**{_UNITS[match[2]]: int(match[1])}), zoned=zoned, named=named)
         raise InvalidInput(
-            f"--step {step!r} does not go with column {column!r} of type {kind}. Nothing was counted. Use 1h and the "
-            "like for dates and times, a whole number for whole numbers."
+            f"{named('step')} {step!r} does not go with column {column!r} of type {kind}. Nothing was counted. "
+            "Use 1h and the like for dates and times, a whole number for whole numbers."
         )
 
-    def time(self, given: str, option: str) -> Time:
+    def time(self, given: str, key: str) -> Time:
         """The step that begins at a time as people write it, with a zone where the column has one and only there."""
+        option = self.named(key)
         try:
             if isinstance(self.step, int):
                 number, rest = divmod(int(given), self.step)
@@ -75,8 +87,8 @@ class StepGrid:
         """The present, as the column tells the time."""
         if isinstance(self.step, int):
             raise InvalidInput(
-                f"--stop is needed: column {self.column!r} has numbers, and the present is none. Nothing was counted, "
-                "drawn or recorded."
+                f"{self.named('stop')} is needed: column {self.column!r} has numbers, and the present is none. "
+                "Nothing was counted, drawn or recorded."
             )
         return datetime.now(UTC) if self.zoned else datetime.now()
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import sfumato as sf
 from sfumato.allocation import Bernoulli, Distribution, Empirical, Markov, Periodic
 from sfumato.app import options, preflight
-from sfumato.app.groups import Columns, WindowQuestion, takes_groups
+from sfumato.app.groups import Columns, Data, Question, takes_groups
+from sfumato.app.keys import NOTHING, Key
+from sfumato.app.meant import Meant
 from sfumato.app.output import GROSS_DATA, emit, reported, say, tell_operator
 from sfumato.app.step_grid import StepGrid
 from sfumato.app.times import Times, read
@@ -24,90 +27,130 @@ from sfumato.counting.progress import advancing
 from sfumato.counting.report import GROSS, CountReport, added
 from sfumato.errors import InvalidInput
 from sfumato.promise.window import Time
+from sfumato.publication import Publication, Steps
 from sfumato.stream.publisher import Stream
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steps:
+class StepOptions:
     """How time is cut into steps, and from when to when they are published."""
 
-    time: Annotated[str, typer.Option(help="Column that says when a record happened.")]
-    step: Annotated[str, typer.Option(help="How long a step is: 15m, 1h, 1d; or a whole number for a whole column.")]
-    window: Annotated[int, typer.Option(help="How many steps a change may last and be hidden at --epsilon.")]
+    time: Annotated[str | None, typer.Option(help="Column that says when a record happened.")] = None
+    step: Annotated[
+        str | None, typer.Option(help="How long a step is: 15m, 1h, 1d; or a whole number for a whole column.")
+    ] = None
+    window: Annotated[int | None, typer.Option(help="How many steps a change may last and be hidden at --epsilon.")] = (
+        None
+    )
     start: Annotated[str | None, typer.Option(help="When the first step begins; needed once.")] = None
     stop: Annotated[str | None, typer.Option(help="When to stop (default: now); only steps that are over count.")] = (
         None
     )
-    time_format: Annotated[
-        str | None,
-        typer.Option(
-            help="How times in text are written: iso (the default for CSV), or '%m/%d/%Y %H:%M' and the like."
-        ),
+    name: Annotated[str | None, typer.Option(help="The stream's name in the ledger.")] = None
+    ledger_place: Annotated[
+        str | None, typer.Option("--ledger", help="The ledger that keeps the stream's account: a file or a URL.")
     ] = None
-
-    def begin(self, grid: StepGrid) -> Time | None:
-        """When the first step begins, where it was said."""
-        return None if self.start is None else grid.time(self.start, "--start")
-
-    def end(self, grid: StepGrid) -> Time:
-        """When to stop."""
-        return grid.now() if self.stop is None else grid.time(self.stop, "--stop")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shares:
-    """What part of a window's budget a step gets."""
-
-    allocation: Annotated[str, typer.Option(help="even, sample, offline, online or top-up.")] = "even"
-    weights: Annotated[
-        str | None, typer.Option(help="Public weights of the steps from --start on: 1,0,2 or a file; repeated.")
-    ] = None
-    distribution: Annotated[
-        str | None,
-        typer.Option(
-            help="Of weights to come: bernoulli:0.5, periodic:1,0,2, empirical:1,0,1, or markov:0,1;0.9,0.1;0.3,0.7 "
-            "(levels, then the row of each level)."
-        ),
-    ] = None
+    vault_folder: options.VaultFolder = None
+    out: Annotated[Path | None, typer.Option(help="The folder for the releases, one file a step.")] = None
     ended: Annotated[
         bool, typer.Option("--ended", help="No step comes after --stop: top-up spends what is left in the windows.")
     ] = False
 
-    def known(self, steps: Steps) -> list[float] | None:
-        """The weights, after what does not go together was refused."""
-        if self.weights is not None and steps.start is None:
-            raise InvalidInput("--weights count from --start. Nothing was counted, drawn or recorded. Give --start.")
-        if self.ended and (self.allocation != "top-up" or steps.stop is None):
+    def given(self) -> dict[Key, Any]:
+        """What these options say of the file's keys."""
+        names = ("time", "step", "window", "start", "stop", "name")
+        of_steps: dict[Key, Any] = {("stream", key): getattr(self, key) for key in names}
+        return {
+            **of_steps,
+            ("account", "ledger"): self.ledger_place,
+            ("output", "vault"): None if self.vault_folder is None else str(self.vault_folder),
+            ("output", "file"): None if self.out is None else str(self.out),
+        }
+
+
+@dataclass(frozen=True)
+class Series:
+    """A publication that is a stream: all that has to be said of one, or a refusal."""
+
+    meant: Meant
+    told: Steps
+    ended: bool
+
+    @classmethod
+    def of(cls, meant: Meant, *, ended: bool) -> Series:
+        """Refused by the name of the key where something is missing, or does not go together."""
+        for key, example in (("time", " COLUMN"), ("step", " 1h"), ("window", " 24"), ("name", " visits")):
+            meant.need("stream", key, example=example)
+        meant.need("data", "path", "the data")
+        meant.need("account", "ledger", example=" FILE")
+        meant.need("output", "file", "--out", example=" FOLDER")
+        told = meant.publication.stream
+        if told.weights is not None and told.start is None:
+            weights, start = meant.name("stream", "weights"), meant.name("stream", "start")
+            raise InvalidInput(f"{weights} count from {start}. {NOTHING} Give {start}.")
+        if ended and (told.allocation != "top-up" or told.stop is None):
             raise InvalidInput("--ended goes with --allocation top-up and --stop. Nothing was counted or drawn.")
-        return _weights(self.weights)
+        return cls(meant, told, ended)
+
+    def times(self, database: Database) -> Times:
+        """The records with their times."""
+        publication = self.meant.publication
+        columns = choose_columns(
+            publication.domain, (None, None, None), publication.data.columns, publication.data.entity
+        )
+        return read(
+            publication.records(),
+            database,
+            columns.fields(publication.domain),
+            str(self.told.time),
+            str(self.told.step),
+            self.told.time_format,
+            partial(self.meant.name, "stream"),
+        )
+
+    def begin(self, grid: StepGrid) -> Time | None:
+        """When the first step begins, where it was said."""
+        return None if self.told.start is None else grid.time(_written(self.told.start), "start")
+
+    def end(self, grid: StepGrid) -> Time:
+        """When to stop."""
+        return grid.now() if self.told.stop is None else grid.time(_written(self.told.stop), "stop")
+
+    def weights(self) -> list[float] | None:
+        """The public weights of the steps: numbers, or a file of them."""
+        given = self.told.weights
+        if given is None:
+            return None
+        told = ("stream", "weights") in self.meant.told
+        file = Path(given if told else self.meant.publication.place(given))
+        text = file.read_text(encoding="utf-8") if file.is_file() else given
+        return options.numbers(",".join(text.replace(",", " ").split()), self.meant.name("stream", "weights"))
+
+    def distribution(self) -> Distribution | None:
+        """Of the weights to come, where it was said."""
+        return _distribution(self.told.distribution, self.meant.name("stream", "distribution"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Keeping:
-    """Who keeps account of the stream, and who its noise."""
-
-    ledger_place: Annotated[
-        str, typer.Option("--ledger", help="The ledger that keeps the stream's account: a file or a URL.")
-    ]
-    name: Annotated[str, typer.Option(help="The stream's name in the ledger.")]
-    dataset: Annotated[str, typer.Option(help="The dataset's account in the ledger.")] = "default"
-    vault_folder: options.VaultFolder = None
-    key: options.VaultKey = None
-
-    def vault(self) -> sf.Vault | None:
-        """Where the noise is kept, if it is."""
-        return None if self.vault_folder is None else sf.Vault(self.vault_folder, self.key)
+def _written(given: Any) -> str:
+    """A time as people write it; TOML has times of its own."""
+    return given.isoformat() if isinstance(given, date) else str(given)
 
 
 @takes_groups
 def stream(
-    data: Annotated[str, typer.Argument(help="Parquet or CSV: a path, a directory or a glob. It may grow.")],
-    steps: Steps,
-    keeping: Keeping,
-    out: Annotated[Path, typer.Option(help="The folder for the releases, one file a step.")],
-    question: WindowQuestion,
+    publication: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PUBLICATION_OR_DATA",
+            help="A publication file (.toml), which options override; or the data, Parquet or CSV: a path, a directory "
+            "or a glob. They may grow.",
+            show_default=False,
+        ),
+    ],
+    steps: StepOptions,
+    question: Question,
     columns: Columns,
-    shares: Shares,
+    data: Data = None,
     check: Annotated[
         bool, typer.Option("--check", help="Tell what is wrong with the data, charge nothing; exit code 8 when gross.")
     ] = False,
@@ -119,39 +162,44 @@ def stream(
     When a step is published, and how much it weighs, is said here and must not be read off the records: so the first
     run needs --start. Steps that are over are published in order; a record that arrives after its step is not counted.
     With --check nothing is published: the shares of rows without a time, in no step, outside the bounds are told.
+    --allocation, --weights and --distribution divide the budget, and --time-format says how times in text are written.
 
-    Example: sfumato stream visits/ --time t --step 1h --window 24 --start 2026-03-01 --x lon --y lat
-    --bounds=-74.3,40.5,-73.7,40.95 --shape 64x64 --delta 0.01 --epsilon 1 --ledger budget.db --name visits --out hourly
+    Example: sfumato stream hourly.toml      (or: sfumato stream visits/ --time t --step 1h --window 24 --start
+    2026-03-01 --x lon --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 64x64 --delta 0.01 --epsilon 1 --ledger budget.db
+    --name visits --out hourly)
     """
     with reported(as_json), closing(Database()) as database:
-        rule = question.rule()
-        fields = choose_columns(rule.domain, (columns.x, columns.y, columns.z), None, columns.entity).fields(
-            rule.domain
-        )
-        times = read(data, database, fields, steps.time, steps.step, steps.time_format)
+        meant = question.meant(publication, data, given=steps.given(), columns=columns)
+        told = Series.of(meant, ended=steps.ended)
+        asked = meant.publication
+        times = told.times(database)
         grid = times.grid
-        known, begin, end = shares.known(steps), steps.begin(grid), steps.end(grid)
-        ledger = sf.Ledger(keeping.ledger_place, dataset=keeping.dataset)
+        known, begin, end = told.weights(), told.begin(grid), told.end(grid)
+        name, ledger = str(told.told.name), asked.ledger()
+        if ledger is None:  # it was said
+            raise InvalidInput("a stream keeps account, and no ledger was given.")
+        first = _first(ledger, name, begin, meant)
         if check:
-            found = _check(times, _first(ledger, keeping.name, begin), end, question, columns, as_json)
+            found = _check(times, first, end, asked, as_json)
             sys.exit(GROSS_DATA if found else 0)
+        allocation, folder = told.told.allocation or "even", Path(asked.place(str(asked.output.file)))
         series = Stream(
-            rule,
-            options.workload(question.workload),
-            epsilon=question.epsilon,
-            window=steps.window,
+            asked.policy,
+            asked.ask,
+            epsilon=asked.epsilon,
+            window=int(told.told.window or 0),
             step=grid.step if isinstance(grid.step, timedelta) else None,
             ledger=ledger,
-            name=keeping.name,
-            allocation=shares.allocation,  # type: ignore[arg-type]
-            weights=_in_advance(known, grid, begin, end) if shares.allocation == "offline" else None,
-            distribution=_distribution(shares.distribution),
-            vault=keeping.vault(),
-            max_per_entity=question.max_per_entity,
-            outbox=out,
-            mechanism=question.mechanism,
+            name=name,
+            allocation=allocation,  # type: ignore[arg-type]
+            weights=_in_advance(known, grid, begin, end) if allocation == "offline" else None,
+            distribution=told.distribution(),
+            vault=asked.vault(),
+            max_per_entity=asked.max_per_entity,
+            outbox=folder,
+            mechanism=asked.mechanism,
         )
-        moments = list(grid.steps(_next(series, grid, begin), end))
+        moments = list(grid.steps(_next(series, grid, first), end))
         reports: list[CountReport] = []
         done = {"published": 0, "skipped": 0}
         with advancing(not as_json, lambda: len(moments)) as advance:
@@ -159,37 +207,35 @@ def stream(
                 weight = None if known is None or begin is None else known[grid.number(moment, begin) % len(known)]
                 counts = None
                 if weight != 0:
-                    counts = columns.count(grid.records(times.frame, moment), rule, question.max_per_entity)
+                    counts = asked.count(grid.records(times.frame, moment))
                     reports.append(counts.report)
                 release = series.publish(moment, counts, weight)
                 done["skipped" if release is None else "published"] += 1
                 advance(1)
         if moments:  # told, and nothing stopped: a step that is left out would be seen
             _warn(times.report(series.history()[0].time, grid.after(moments[-1])), reports)
-        if shares.ended:
+        if steps.ended:
             series.top_up(ended=True)
         if picture is not None:
             series.plot(picture)
-        _report(series, grid, done, out, as_json)
+        _report(series, grid, done, folder, as_json)
 
 
-def _first(ledger: sf.Ledger, name: str, begin: Time | None) -> Time:
+def _first(ledger: sf.Ledger, name: str, begin: Time | None, meant: Meant) -> Time:
     """When the first step of a stream begins, without opening an account for one that is new."""
     first = ledger.stream(name).first() if name in ledger.streams() else None
     if first is None and begin is None:
-        raise _new(name)
+        raise _new(name, meant)
     return begin if first is None else first.time  # type: ignore[return-value]
 
 
-def _check(
-    times: Times, begin: Time, end: Time, question: WindowQuestion, columns: Columns, as_json: bool
-) -> tuple[str, ...]:
+def _check(times: Times, begin: Time, end: Time, asked: Publication, as_json: bool) -> tuple[str, ...]:
     """What is wrong with the data, told; and the gross errors."""
     steps = list(times.grid.steps(begin, end))
     last = times.grid.after(steps[-1]) if steps else begin
     told = times.report(begin, last)
     inside = times.grid.between(times.frame, begin, last)
-    counted = columns.count(inside, question.rule(), question.max_per_entity).report
+    counted = asked.count(inside).report
     if as_json:
         both = {"times": preflight.as_data(told, GROSS), "records": preflight.as_data(counted, GROSS)}
         emit(both | {"private": True, "steps": len(steps), "ok": all(one["ok"] for one in both.values())})
@@ -210,29 +256,17 @@ def _warn(told: CountReport, reports: list[CountReport]) -> None:
         preflight.warn(added(reports))
 
 
-def _next(series: Stream, grid: StepGrid, begin: Time | None) -> Time:
+def _next(series: Stream, grid: StepGrid, first: Time) -> Time:
     """Where to go on: after the last step of the stream, or at its beginning."""
     history = series.history()
-    if history:
-        return grid.after(history[-1].time)
-    if begin is None:
-        raise _new(series.name)
-    return begin
+    return grid.after(history[-1].time) if history else first
 
 
-def _new(name: str) -> InvalidInput:
+def _new(name: str, meant: Meant) -> InvalidInput:
     return InvalidInput(
-        f"stream '{name}' is new: say when its first step begins, with --start. It is not read off the "
-        "records, which are private. Nothing was counted, drawn or recorded."
+        f"stream '{name}' is new: say when its first step begins, with {meant.name('stream', 'start')}. It is not "
+        "read off the records, which are private. Nothing was counted, drawn or recorded."
     )
-
-
-def _weights(given: str | None) -> list[float] | None:
-    if given is None:
-        return None
-    file = Path(given)
-    text = file.read_text(encoding="utf-8") if file.is_file() else given
-    return options.numbers(",".join(text.replace(",", " ").split()), "--weights")
 
 
 def _in_advance(known: list[float] | None, grid: StepGrid, begin: Time | None, end: Time) -> list[float] | None:
@@ -242,11 +276,11 @@ def _in_advance(known: list[float] | None, grid: StepGrid, begin: Time | None, e
     return [known[i % len(known)] for i in range(grid.number(end, begin))]
 
 
-def _distribution(given: str | None) -> Distribution | None:
+def _distribution(given: str | None, name: str) -> Distribution | None:
     if given is None:
         return None
     kind, _, rest = given.partition(":")
-    rows = [options.numbers(row, "--distribution") for row in rest.split(";")] if rest else [[]]
+    rows = [options.numbers(row, name) for row in rest.split(";")] if rest else [[]]
     if kind == "markov" and len(rows) > 1:
         return Markov(rows[0], rows[1:])
     if kind == "bernoulli" and [len(row) for row in rows] == [1]:
@@ -254,7 +288,7 @@ def _distribution(given: str | None) -> Distribution | None:
     if kind in ("periodic", "empirical") and len(rows) == 1 and rows[0]:
         return Periodic(rows[0]) if kind == "periodic" else Empirical(rows[0])
     raise InvalidInput(
-        f"--distribution {given!r} is not one of bernoulli:P, periodic:W,W,…, empirical:W,W,… or markov:W,…;P,…;…. "
+        f"{name} {given!r} is not one of bernoulli:P, periodic:W,W,…, empirical:W,W,… or markov:W,…;P,…;…. "
         "Nothing was counted."
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.app.step_grid import StepGrid, has_unit
+from sfumato.app.step_grid import Named, StepGrid, has_unit
 from sfumato.counting.columns import Field
 from sfumato.counting.hushing import hushed
 from sfumato.counting.inputs import Database, open_frame
@@ -61,27 +61,29 @@ class Times:
         )
 
 
-def read(data: str, database: Database, fields: Sequence[Field], column: str, step: str, written: str | None) -> Times:
+def read(
+    data: str, database: Database, fields: Sequence[Field], column: str, step: str, written: str | None, named: Named
+) -> Times:
     """The records with their times, and the grid that cuts them; refused where the column tells no time.
 
-    ``fields`` are the columns that will be counted.
+    ``fields`` are the columns that will be counted, and ``named`` says how a key was said, for messages.
     """
     frame = open_frame(data, database, fields)
-    kind = _type(frame, column)
+    kind = _type(frame, column, named)
     typed = kind.is_temporal() and not _is_text_file(data)
     if not has_unit(step) or (typed and written is None):
         if written is not None:
             raise InvalidInput(
-                f"--time-format {written!r} does not go with --step {step!r}, a whole number. Nothing was counted. Use "
-                "1h and the like, or leave it out."
+                f"{named('time_format')} {written!r} does not go with {named('step')} {step!r}, a whole number. "
+                "Nothing was counted. Use 1h and the like, or leave it out."
             )
-        return Times(frame, StepGrid.of(frame, column, step), None)
+        return Times(frame, StepGrid.of(frame, column, step, named), None)
     if kind.is_numeric() and written is None and not _is_text_file(data):
-        return Times(frame, StepGrid.of(frame, column, step), None)  # refuses, and names what goes with numbers
+        return Times(frame, StepGrid.of(frame, column, step, named), None)  # refuses, and names what goes with numbers
     if typed:
         raise InvalidInput(
-            f"--time-format {written!r} is for text, and column {column!r} is of type {kind}. Nothing was counted. "
-            "Leave it out."
+            f"{named('time_format')} {written!r} is for text, and column {column!r} is of type {kind}. "
+            "Nothing was counted. Leave it out."
         )
     if _is_text_file(data):
         frame = open_frame(data, database, fields, as_text=column)
@@ -92,26 +94,30 @@ def read(data: str, database: Database, fields: Sequence[Field], column: str, st
         )
     relation = frame.to_native()
     text = f"nullif(trim(CAST({quoted(column)} AS VARCHAR)), '')"
-    expression = _iso(relation, text) if written in (None, ISO) else _declared(database, str(written), text)
+    expression = _iso(relation, text) if written in (None, ISO) else _declared(database, str(written), text, named)
     counted = f"count({text}), count({expression})"
     said, readable = hushed("The times could not be read", lambda: relation.aggregate(counted).fetchall()[0])
     if said and not readable:
         raise InvalidInput(
             f"no value of column {column!r} can be read as "
-            + ("a time such as 2026-03-01T14:30" if written in (None, ISO) else f"--time-format {written!r} says")
+            + (
+                "a time such as 2026-03-01T14:30"
+                if written in (None, ISO)
+                else f"{named('time_format')} {written!r} says"
+            )
             + ". Nothing was counted, drawn or recorded. Say how its times are written, as in --time-format "
             "'%m/%d/%Y %H:%M'."
         )
     import narwhals as nw
 
     frame = nw.from_native(relation.project(f"* REPLACE ({expression} AS {quoted(column)})"))
-    return Times(frame, StepGrid.of(frame, column, step), int(said))
+    return Times(frame, StepGrid.of(frame, column, step, named), int(said))
 
 
-def _type(frame: Any, column: str) -> Any:
+def _type(frame: Any, column: str, named: Named) -> Any:
     schema = hushed("The columns of the data could not be read", frame.collect_schema)
     if column not in schema:
-        raise InvalidInput(f"--time {column!r} is not a column of the data. Nothing was counted.")
+        raise InvalidInput(f"{named('time')} {column!r} is not a column of the data. Nothing was counted.")
     return schema[column]
 
 
@@ -131,19 +137,19 @@ def _iso(relation: Any, text: str) -> str:
     return f"CASE WHEN regexp_full_match({text}, '{pattern}') THEN TRY_CAST({cut} AS {kind}) END"
 
 
-def _declared(database: Database, written: str, text: str) -> str:
+def _declared(database: Database, written: str, text: str, named: Named) -> str:
     """SQL for a declared format, or a refusal where it is none or names no day."""
     if not (_YEAR.search(written) and _MONTH.search(written) and _DAY.search(written)):
         raise InvalidInput(
-            f"--time-format {written!r} does not say year, month and day, as '%m/%d/%Y %H:%M' does. Nothing was "
-            "counted, drawn or recorded."
+            f"{named('time_format')} {written!r} does not say year, month and day, as '%m/%d/%Y %H:%M' does. "
+            "Nothing was counted, drawn or recorded."
         )
     literal = "'" + written.replace("'", "''") + "'"
     try:
         hushed("", lambda: database.connection.execute(f"SELECT try_strptime('', {literal})").fetchall())
     except InvalidInput:
         raise InvalidInput(
-            f"--time-format {written!r} is not a format such as '%m/%d/%Y %H:%M' or 'iso'. Nothing was counted, drawn "
-            "or recorded."
+            f"{named('time_format')} {written!r} is not a format such as '%m/%d/%Y %H:%M' or 'iso'. "
+            "Nothing was counted, drawn or recorded."
         ) from None
     return f"try_strptime({text}, {literal})"

@@ -40,8 +40,17 @@ if TYPE_CHECKING:
     from sfumato.planning import Plan
     from sfumato.release import Release
 
-_SETTINGS = {"data": Data, "account": Account, "output": Output, "stream": Steps}
-_PUBLIC = ("hide", "theta", "public", "publish_component_totals", "ask", "epsilon", "max_per_entity", "mechanism")
+SETTINGS = {"data": Data, "account": Account, "output": Output, "stream": Steps}
+PUBLIC_KEYS = {
+    "hide": TEXT,
+    "theta": WHOLE,
+    "public": TEXTS,
+    "publish_component_totals": FLAG,
+    "ask": TEXT,
+    "epsilon": EXACT,
+    "max_per_entity": WHOLE,
+    "mechanism": TEXT,
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,11 +170,11 @@ class Publication:
     def from_tables(cls, tables: Mapping[str, Any], *, name: str, folder: Path | str = "") -> Publication:
         """The same from the tables of the file."""
         top = Table(f"{name}:", tables)
-        top.known((*_PUBLIC, "domain", *_SETTINGS))
+        top.known((*PUBLIC_KEYS, "domain", *SETTINGS))
         epsilon = top.take("epsilon", EXACT)
         ask = top.take("ask", TEXT)
         per_entity = top.take("max_per_entity", WHOLE, None)
-        settings: dict[str, Any] = {part: read_as(kind, top.inner(part)) for part, kind in _SETTINGS.items()}
+        settings: dict[str, Any] = {part: read_as(kind, top.inner(part)) for part, kind in SETTINGS.items()}
         domain = read_domain(top.inner("domain"))
         made: dict[str, Any] = {
             "policy": _policy(domain, top),
@@ -182,7 +191,7 @@ class Publication:
         tables |= {"max_per_entity": self.max_per_entity} if self.max_per_entity is not None else {}
         tables |= {"mechanism": self.mechanism} if self.mechanism is not None else {}
         tables["domain"] = written_domain(self.domain)
-        settings = {name: written_as(getattr(self, name)) for name in _SETTINGS}
+        settings = {name: written_as(getattr(self, name)) for name in SETTINGS}
         return tables | {name: told for name, told in settings.items() if told}
 
 
@@ -195,9 +204,14 @@ def load_publication(path: str | Path) -> Publication:
     >>> sf.load_publication("hours.toml").plan().policy == plan.policy
     True
     """
+    return Publication.from_tables(load_tables(path), name=Path(path).name, folder=Path(path).parent)
+
+
+def load_tables(path: str | Path) -> dict[str, Any]:
+    """The tables of a file, unchecked."""
     with Path(path).open("rb") as file:
         content = file.read(LONGEST + 1)  # and no more, whatever it is
-    return Publication.from_toml(content, name=Path(path).name, folder=Path(path).parent)
+    return read_toml(content, Path(path).name)
 
 
 def _policy(domain: Domain, top: Table) -> Policy:
