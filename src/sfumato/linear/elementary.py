@@ -17,6 +17,7 @@ class Identity(Operator):
 
     fraction_bits = 0
     keeps_fractions = False
+    factor_bits = 0
 
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n
@@ -40,6 +41,10 @@ class Identity(Operator):
     def column_distances(self, u: Array, v: Array) -> Array:
         """Two cells have a row each."""
         return np.where(u == v, 0, 2)
+
+    def shared(self, reach: int) -> int:
+        """Two cells share nothing."""
+        return 1 if min(reach, self.cols - 1) == 0 else 0
 
     def farthest(self, offsets: Array) -> int:
         """Any two cells differ in two rows."""
