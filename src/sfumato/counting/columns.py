@@ -31,7 +31,7 @@ class Columns:
         """What is to be read, under names that no engine can take for another column's."""
         found: list[Field] = []
         for axis, given in zip(domain.axes, self.axes, strict=True):
-            names = (given,) if isinstance(given, str) else given
+            names = given if isinstance(given, tuple) else (given,)
             found += [Field(f"c{len(found) + i}", name, axis, len(names) < axis.arity) for i, name in enumerate(names)]
         return (*found, *(() if self.entity is None else (Field(ENTITY, self.entity, None),)))
 
