@@ -85,6 +85,35 @@ def test_json_carries_policy_and_unit(folder: Path) -> None:
     assert shown["accounts"] == ["default", "trips"]
 
 
+def test_an_account_that_hides_a_relation_is_made_and_shown(tmp_path: Path) -> None:
+    place, hide = tmp_path / "budget.db", 'move("500 m") | change("mode")'
+    given = ["ledger", "create", place, "--epsilon", "10", "--hide", hide, "--fixed", "t", "--fixed", "fare"]
+    made = run(*given)
+    assert made.exit_code == 0, made.stderr
+    said = (
+        "It hides that one record changes in one of these ways: its place moves by less than 500 m (on the ellipsoid); "
+        "its mode becomes any other; declared fixed: 'fare', 't'\n"
+    )
+    assert said in made.stdout
+    assert said in run("ledger", "show", place).stdout
+    shown = json.loads(run("ledger", "show", place, "--json").stdout)
+    assert sf.relation_from_text(shown["relation"]) == sf.relation_from_text(hide).named("place")
+    assert (shown["fixed"], shown["policy"]) == (["fare", "t"], None)
+    assert shown["relation_in_words"] == sf.Ledger(place).relation.describe()  # type: ignore[union-attr]
+    wrong = run("ledger", "create", place, "--epsilon", "1", "--dataset", "b", "--hide", "move(")
+    assert wrong.exit_code == 2
+    assert run("ledger", "create", place, "--epsilon", "1", "--dataset", "b", "--fixed", "t").exit_code == 2
+    assert [one.dataset for one in sf.Ledger(place).accounts()] == ["default"]
+
+
+def test_show_names_the_policy_or_the_unit_of_an_account(tmp_path: Path) -> None:
+    place = tmp_path / "budget.db"
+    sf.Ledger.create(place, epsilon=1, policy=sf.threshold(sf.Line(0, 1, cells=4), 1), unit="record")
+    assert "Account's policy: one record moves by at most 1 cell" in run("ledger", "show", place).stdout
+    sf.Ledger.create(place, epsilon=1, dataset="b", hide=sf.presence(), max_per_entity=2)
+    assert "\nUnit: person, at most 2 counted of each person\n" in run("ledger", "show", place, "--dataset", "b").stdout
+
+
 def test_backup_and_check(folder: Path) -> None:
     place, copy = folder / "budget.db", folder / "copy.db"
     assert run("ledger", "backup", place, copy).exit_code == 0

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from earlier_versions import undone
 from ledger_worker import POLICY
 
 import sfumato as sf
@@ -59,8 +60,8 @@ def _as_version_six(account: StreamAccount, labels: dict[tuple[int, int], str] |
         for statement in closed_again(dialect):
             connection.execute(statement)
         stretches.renew(connection, row, account.name, account.window)
-        for column in ("weight", "floor"):
-            connection.execute(f"ALTER TABLE step DROP COLUMN {column}")
+        for statement in undone(6):
+            connection.execute(statement)
         if dialect is SQLITE:
             connection.execute("PRAGMA user_version = 6")
         else:

@@ -410,7 +410,8 @@ def test_the_file_holds_no_column_for_private_values(path: Path) -> None:
     connection.close()
     assert tables == {*columns, "sqlite_sequence"}
     terms = ["policy", "fingerprint", "unit", "max_per_entity"]
-    assert columns["account"] == ["id", "dataset", "total", "spent", *terms, "opened"]
+    relation = ["relation", "relation_digest"]
+    assert columns["account"] == ["id", "dataset", "total", "spent", *terms, "opened", *relation]
     assert columns["entry"] == [
         *("id", "account", "time", "kind", "label", "release_id"),
         *(*terms, "epsilon", "rate", "cost"),

@@ -183,10 +183,10 @@ def test_two_first_releases_at_once_agree_on_the_terms(path: Path, monkeypatch: 
     module = sys.modules[Ledger.__module__]
     weigh = module.rate_of
 
-    def overtaken(*terms: object) -> int:
+    def overtaken(*terms: object, **left_out: object) -> int:
         monkeypatch.setattr(module, "rate_of", weigh)
         rival.charge("0.01", POLICY, "person", max_per_entity=2, label="rival", release_id="r1")
-        return int(weigh(*terms))
+        return int(weigh(*terms, **left_out))
 
     monkeypatch.setattr(module, "rate_of", overtaken)
     receipt = ledger.charge("0.01", POLICY, max_per_entity=3, label="ours", release_id="r2")

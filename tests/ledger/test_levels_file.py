@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from earlier_versions import undone
 from ledger_worker import interrupt_statements
 
 from sfumato.domain import Line
@@ -21,8 +22,6 @@ from sfumato.ledger.schema import SCHEMA_VERSION
 from sfumato.policies import threshold
 
 LINE = Line(0, 1, cells=5)
-# Tables that version 1 lacks.
-LATER = ("identity", "stretch", "stream_sum", "tally", "stamp", "level", "step", "stream")
 POLICY = threshold(LINE, theta=1)
 
 
@@ -62,7 +61,7 @@ def _edit(path: Path, *statements: str) -> None:
 
 def _as_version_one(path: Path) -> None:
     """Take away what later versions added."""
-    _edit(path, *(f"DROP TABLE {t}" for t in LATER), "PRAGMA user_version = 1")
+    _edit(path, *undone(1), "PRAGMA user_version = 1")
 
 
 def test_a_ledger_of_version_one_goes_on_as_it_was(ledger: Ledger, path: Path) -> None:

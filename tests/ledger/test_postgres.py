@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from earlier_versions import undone
 from ledger_worker import POLICY, charge_once
 from postgres_server import Server
 from typer.testing import CliRunner
@@ -92,8 +93,7 @@ def test_a_newer_ledger_is_refused_untouched(server: Server, database: str, url:
 def test_a_ledger_of_version_one_gets_what_it_lacks(server: Server, database: str, url: str) -> None:
     ledger = Ledger.create(url, epsilon=1)
     charge_once(ledger)
-    tables = ("identity", "stretch", "stream_sum", "tally", "stamp", "level", "step", "stream")
-    server.execute(database, *(f"DROP TABLE sfumato.{table}" for table in tables))
+    server.execute(database, *undone(1, "sfumato."))
     server.execute(database, "UPDATE sfumato.ledger SET version = 1")
     ledger.stream("visits", epsilon=1, window=2, policy=POLICY).skip(1)
     assert Ledger(url).spent == Fraction(1, 100)

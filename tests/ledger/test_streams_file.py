@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from earlier_versions import undone
 from ledger_worker import interrupt_statements
 
 from sfumato.domain import Line
@@ -88,17 +89,7 @@ def test_an_older_ledger_takes_streams_and_keeps_what_it_had(path: Path, version
     ledger = Ledger.create(path, epsilon=1)
     ledger.charge(0.25, POLICY, label="visits", release_id="r1")
     before = ledger.history()
-    _edit(
-        path,
-        "DROP TABLE identity",
-        "DROP TABLE stretch",
-        "DROP TABLE stream_sum",
-        "DROP TABLE tally",
-        "DROP TABLE stamp",
-        "DROP TABLE step",
-        "DROP TABLE stream",
-        *(["DROP TABLE level"] if version == 1 else []),
-    )
+    _edit(path, *undone(version))
     _edit(path, f"PRAGMA user_version = {version}")
     again = Ledger(path)
     again.stream("visits", epsilon=1, window=3, policy=POLICY).charge(1, 1, label="visits", release_id="s1")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from earlier_versions import undone
 from ledger_worker import POLICY
 
 from sfumato.errors import LedgerError
@@ -223,10 +224,8 @@ def test_a_ledger_of_version_four_gets_its_name_and_its_sums(tmp_path: Path) -> 
     stream = Ledger.create(path, epsilon=1).stream("visits", epsilon=1, window=4, policy=POLICY)
     stream.charge(1, "1/8", label="visits", release_id="s")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for table in ("identity", "stream_sum", "stretch", "tally"):
-            connection.execute(f"DROP TABLE {table}")
-        for column in ("weight", "floor"):
-            connection.execute(f"ALTER TABLE step DROP COLUMN {column}")
+        for statement in undone(4):
+            connection.execute(statement)
         connection.execute("PRAGMA user_version = 4")
     ledger = Ledger(path)
     again = ledger.stream("visits")

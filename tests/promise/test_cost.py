@@ -10,17 +10,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.domain import Line
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded
-from sfumato.promise.cost import cost_rate, replacement
+from sfumato.promise.cost import cost_rate, record_rate, replacement
 from sfumato.promise.unit import Unit
+from sfumato.relations import Record
 
 RECORD = Unit("record")
 LINE = Line(0, 1, cells=5)
@@ -133,12 +135,20 @@ def _steps(before: tuple[int, ...], after: tuple[int, ...], far: dict[int, dict[
     return best
 
 
-def _true_rate(account: Policy, account_unit: Unit, release: Policy, unit: Unit, most_records: int) -> float:
+def _true_rate(
+    account: Policy,
+    account_unit: Unit,
+    release: Policy,
+    unit: Unit,
+    most_records: int,
+    seen: Callable[[int], int] = lambda cell: cell,
+) -> float:
     far = _distances(release)
     worst = 0.0
     for before, after in _changes(account, account_unit, most_records):
+        shown = [tuple(map(seen, records)) for records in (before, after)]
         for order in itertools.permutations(range(len(before))):
-            counted = (_counted(r, order, unit.max_per_entity) for r in (before, after))
+            counted = (_counted(r, order, unit.max_per_entity) for r in shown)
             worst = max(worst, _steps(*counted, far, unit))
     return worst
 
@@ -218,7 +228,7 @@ def test_a_smaller_bound_is_refused_where_records_come_and_go() -> None:
         cost_rate(unbounded(LINE), Unit("person", 3), unbounded(LINE), Unit("person", 2))
     assert str(caught.value) == (
         "max_per_entity=2 does not fit this account, whose unit is person, at most 3 counted of each "
-        "person and whose policy lets records come and go: a record that goes may bring another of the "
+        "person and which lets records come and go: a record that goes may bring another of the "
         "same person into the count. Nothing was drawn or recorded. Use max_per_entity=3 or more."
     )
 
@@ -231,7 +241,56 @@ def test_a_bounded_release_under_a_policy_in_parts_is_refused_for_a_record_accou
         cost_rate(account, RECORD, release, Unit("person", 2))
     assert str(caught.value) == (
         "A release that counts at most so many records of each person does not fit this account, whose "
-        "unit is the record and whose policy lets records come and go: another record of the same "
+        "unit is the record and which lets records come and go: another record of the same "
         "person may take the place of one that goes, and the release's policy puts no bound on that "
         "move. Nothing was drawn or recorded. Use a connected policy, or an account of unit 'person'."
     )
+
+
+# ------------------------------------------------------------------ relations between records, and filters
+
+
+AT = Line(0, 3, cells=3)
+KIND = sf.Categories(["shown", "other"], name="kind")
+HIDDEN = {
+    "a step": (sf.move(1, of="x"), ["kind"]),
+    "the kind": (sf.change("kind"), ["x"]),
+    "one of them": (sf.move(1, of="x") | sf.change("kind"), []),
+    "both": (sf.move(1, of="x") & sf.change("kind"), []),
+    "anything": (sf.anything(), []),
+    "presence": (sf.presence(), []),
+    "presence and the kind": (sf.presence() | sf.change("kind"), ["x"]),
+}
+RELEASES = [
+    unbounded(AT),
+    sf.policy(AT, hide=sf.presence() | sf.move(0.5)),
+    graph(AT, edges=[(0, 1), (1, 2), (2, ABSENT)]),
+    threshold(AT, theta=1),
+]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize("filtered", [[], ["kind"]])
+def test_no_change_of_a_record_costs_more_than_was_charged(hidden: str, filtered: list[str]) -> None:
+    """Records say where they are and of which kind. Releases count all of them, or one kind, and bound them then."""
+    hide, fixed = HIDDEN[hidden]
+    public = [] if hide.changes_all or hide.hides_presence else [n for n in ("x", "kind") if n not in hide.names]
+    account = sf.policy(AT * KIND, hide=hide, public=public)
+
+    def seen(vertex: int) -> int:
+        return -1 if vertex < 0 or (filtered and vertex % 2) else vertex // 2
+
+    charged = exact = 0
+    for release, account_unit in itertools.product(RELEASES, [RECORD, Unit("person", 1), Unit("person", 2)]):
+        for unit in (RECORD, Unit("record", 1), Unit("person", 1), Unit("person", 2)):
+            try:
+                rate = record_rate(Record.of(hide, fixed), account_unit, release, unit, filtered=filtered)
+                carried = replacement(release, unit) if account_unit == RECORD else 1
+            except (InvalidInput, PolicyMismatch):
+                continue
+            truth = _true_rate(account, account_unit, release, unit, 2, seen)
+            assert truth <= rate * carried, (release, account_unit, unit)
+            charged += 1
+            exact += (max(truth, 1) + carried - 1) // carried == rate
+    assert charged >= 3
+    assert exact >= 0.5 * charged

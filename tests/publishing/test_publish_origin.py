@@ -34,16 +34,15 @@ def test_dropped_records_are_published_where_it_is_hidden(policy: sf.Policy) -> 
     assert sf.plan(policy, sf.ranges(), 1).publish(dropped(policy)).counts.shape == (20,)
 
 
-def test_dropped_records_are_not_charged_to_an_account_of_another_policy(tmp_path: Path) -> None:
-    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=10, policy=sf.threshold(LINE, 5))
+def test_dropped_records_cost_an_account_of_another_policy_the_way_out(tmp_path: Path) -> None:
+    """A record that leaves the box vanishes here, while the account's own policy sees it move to the border."""
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=100, policy=sf.threshold(LINE, 5))
     policy = sf.within(LINE, 0.4, sources="boundary")
-    with pytest.raises(sf.PolicyMismatch) as refusal:
-        sf.plan(policy, sf.ranges(), 1).publish(dropped(policy), ledger=ledger)
-    assert str(refusal.value) == (
-        "counts made with outside='drop' can only be charged to an account of the same policy. Nothing was drawn or "
-        "recorded. Count with outside='clamp', or use another account."
-    )
-    assert ledger.spent == 0
+    assert ledger.quote(1, policy) == 5
+    sf.plan(policy, sf.ranges(), 1).publish(dropped(policy), ledger=ledger)
+    assert ledger.spent == policy.eccentricity == 10
+    with pytest.raises(sf.PolicyMismatch, match="one that changes may leave this release, which does not hide that"):
+        ledger.quote(1, sf.bounded(LINE), dropped=["x"])
 
 
 def test_a_seeded_choice_of_records_makes_a_release_that_is_not_private(tmp_path: Path) -> None:

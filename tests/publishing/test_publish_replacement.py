@@ -14,6 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.noise import DiscreteLaplace
+from sfumato.policies import exchange_rate
 from sfumato.promise import Guarantee, cost
 from sfumato.promise.cost import cost_rate, replacement
 from sfumato.promise.unit import Unit
@@ -180,7 +181,8 @@ def test_rates_never_fall_below_what_the_counts_may_show():
     for account, release in itertools.product(policies, repeat=2):
         for unit in units:
             rate = cost_rate(account, Unit("record"), release, unit)
-            needed = cost._steps(account, Unit("record"), release, unit)
+            steps = exchange_rate(account, release)
+            needed = cost._steps(steps, Unit("record"), release, unit, not account.total_is_public)
             assert rate * replacement(release, unit) >= needed
             assert (rate - 1) * replacement(release, unit) < needed
     for policy in policies:

@@ -25,14 +25,36 @@ Dataset = Annotated[str, typer.Option(help="The account: one for each dataset.")
 Total = Annotated[str, typer.Option(help="The total that may ever be spent on this dataset.")]
 
 
+Hide = Annotated[
+    str | None,
+    typer.Option(
+        help='What may change of one record and stays hidden, such as \'move("500 m") | change("mode")\'. Maps at '
+        "any resolution, tables and medians then add up. Without it the account takes that of its first release."
+    ),
+]
+Fixed = Annotated[
+    list[str] | None,
+    typer.Option(help="An attribute that is no function of what changes, by your declaration; give it again for more."),
+]
+
+
 @app.command()
-def create(place: Place, epsilon: Total, dataset: Dataset = "default", as_json: Json = False) -> None:
+def create(
+    place: Place,
+    epsilon: Total,
+    dataset: Dataset = "default",
+    hide: Hide = None,
+    fixed: Fixed = None,
+    as_json: Json = False,
+) -> None:
     """Make an account with a total budget, in a new ledger or in one that is there. One that exists is refused.
 
     Example: sfumato ledger create budget.db --epsilon 10
     """
     with reported(as_json):
-        _show(sf.Ledger.create(place, epsilon, dataset=dataset), as_json)
+        relation = None if hide is None else sf.relation_from_text(hide)
+        account = sf.Ledger.create(place, epsilon, dataset=dataset, hide=relation, fixed=fixed or None)
+        _show(account, as_json)
 
 
 @app.command("open")
@@ -131,8 +153,11 @@ def _any_account(place: str) -> str:
 
 def _policy(account: sf.Ledger) -> dict[str, Any]:
     """What the account hides, for programs; all null before its first release."""
-    policy, unit = account.policy, account.unit
+    policy, relation, unit = account.policy, account.relation, account.unit
     return {
+        "relation": None if relation is None else relation.to_text(),
+        "relation_in_words": None if relation is None else relation.describe(),
+        "fixed": list(account.fixed),
         "policy": None if policy is None else policy.spec(),
         "policy_in_words": None if policy is None else policy.describe(),
         "fingerprint": None if policy is None else policy.fingerprint,
@@ -186,8 +211,11 @@ def _show(account: sf.Ledger, as_json: bool) -> None:
         )
         return
     say(str(account))
-    if account.policy is not None:
-        say(f"Account's policy: {account.policy.describe()}; unit: {account.unit}")
+    policy, unit = account.policy, account.unit
+    if policy is not None:
+        say(f"Account's policy: {policy.describe()}; unit: {unit}")
+    elif unit is not None:
+        say(f"Unit: {unit}")
     for entry in history:
         cost = (
             f"ε {entry.epsilon} × {entry.rate} = {entry.cost}" if entry.kind == "release" else f"total {entry.epsilon}"

@@ -14,7 +14,9 @@ EntryKind = Literal["open", "release", "raise"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """The budget of one dataset, under one policy and for one unit (None: taken from the first release)."""
+    """The budget of one dataset, and what it promises: under one policy, or one relation between records, and for one
+    unit (None: taken from the first release).
+    """
 
     dataset: str
     total: Epsilon
@@ -23,6 +25,8 @@ class Account:
     fingerprint: str | None
     unit: Unit | None
     opened: datetime
+    record_spec: str | None = None
+    record_digest: str | None = None
 
     @classmethod
     def new(cls, dataset: str, total: Epsilon, opened: datetime) -> Account:
@@ -41,6 +45,11 @@ class Account:
     def remaining(self) -> Epsilon:
         """What may still be spent."""
         return Epsilon(self.total - self.spent)
+
+    @property
+    def terms(self) -> tuple[str | None, str | None, Unit | None]:
+        """What it promises, to compare with; all None in an account whose first release will say."""
+        return self.fingerprint, self.record_digest, self.unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

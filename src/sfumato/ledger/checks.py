@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
@@ -83,6 +84,21 @@ def checked_policy(policy: Policy | None) -> Policy:
     """The policy, or the refusal of what is none."""
     require_policy(policy)
     return cast(Policy, policy)
+
+
+def names_of(given: object, name: str) -> tuple[str, ...]:
+    """The attributes by which records were left out, or the refusal of what are no names."""
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise InvalidInput(
+            f"{name}={given!r} must be a list of attributes, such as {name}=['mode']. Nothing was drawn or recorded."
+        )
+    return tuple(sorted({plain_text(one, name) for one in given}))
+
+
+def seen_through(policy: Policy, filtered: Sequence[str]) -> str:
+    """What the history says that a release hides, and by which attributes records were left out of it."""
+    said = policy.describe()
+    return f"{said}; of records chosen by {', '.join(map(repr, filtered))}" if filtered else said
 
 
 def require_private(private: object) -> None:

@@ -46,6 +46,9 @@ class Database(Protocol):
     def outdated(self) -> bool:
         """Whether the ledger is of an earlier version; the next `write` gives it what it lacks."""
 
+    def lags(self, connection: Connection) -> bool:
+        """The same, as an operation sees it that is under way."""
+
     def require_sound(self, connection: Connection) -> None:
         """Look through all of the database, however long that takes, and refuse one that is damaged itself."""
 

@@ -1,10 +1,10 @@
 """The ledger: what has been spent on a dataset, kept so that it is never forgotten and never exceeded.
 
-The promise: over all releases charged to an account, neighbours in the account's sense (its policy, its
-unit) are told apart by at most its total ε. It rests on three things. Losses of releases add up. A charge
-is checked and recorded in one transaction, on disk before `charge` returns, and the caller draws noise
-only then: check, record, draw. A release under another policy or unit is charged what it costs the
-account's neighbours (`sfumato.promise.cost`).
+The promise: over all releases charged to an account, neighbours in the account's sense (the relation between records
+that it hides, or its policy; its unit) are told apart by at most its total ε. It rests on three things. Losses of
+releases add up. A charge is checked and recorded in one transaction, on disk before `charge` returns, and the caller
+draws noise only then: check, record, draw. A release under another policy or unit is charged what it costs the
+account's neighbours (`sfumato.promise.cost`, `sfumato.ledger.terms`).
 
 So a crash at any point over-charges at worst, and any number of processes together never overspend. There
 is one account for each dataset: two side by side, each blind to the other's releases, would both promise
@@ -18,36 +18,43 @@ place.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import timedelta
-from fractions import Fraction
 from pathlib import Path
 from warnings import warn
 
-from sfumato.errors import InvalidInput, LedgerCreated, LedgerError
+from sfumato.errors import InvalidInput, LedgerCreated
 from sfumato.exact import Number, positive_fraction, text
-from sfumato.ledger import checks, identity, levels, rows, stream_rows, tally
+from sfumato.ledger import checks, levels, rows, tally
 from sfumato.ledger.account import Account, Entry, Receipt
 from sfumato.ledger.database import Connection
-from sfumato.ledger.opening import Opening, rate_of, require_sound, with_terms
+from sfumato.ledger.opening import Opening, require_sound
 from sfumato.ledger.places import database_at
-from sfumato.ledger.store import Store
 from sfumato.ledger.streams import StreamAccount
+from sfumato.ledger.terms import Terms, from_first_release, rate_of
+from sfumato.ledger.view import AccountView
 from sfumato.policies import Policy
-from sfumato.promise.budget import Epsilon, at_most
+from sfumato.promise.budget import Epsilon
 from sfumato.promise.guarantee import Guarantee
-from sfumato.promise.unit import Unit, account_unit_of
+from sfumato.promise.unit import account_unit_of
 from sfumato.promise.window import Window
+from sfumato.relations import Relation
 
 
-class Ledger:
+class Ledger(AccountView):
     """The account of one dataset in a ledger file: made once, `Ledger.create("budget.db", epsilon=10.0)`, and opened
     from then on, `Ledger("budget.db")`.
 
     The URL of a PostgreSQL server stands for a file that several machines share (`sfumato.ledger.postgres`). Whatever
     else is given on opening must agree with what is stored. With `epsilon` a missing file or account is created as
     well, and a `LedgerCreated` warning says so: in another folder, or after a deletion, a full budget begins anew.
-    Without a policy or unit the account takes those of its first release.
+
+    `hide` is the relation between records that the account promises to hide: maps at any resolution, tables and medians
+    then add up in it. `fixed` names attributes that are no function of what changes, by your declaration, which every
+    statement of the account prints; one that is neither changed nor fixed is refused. `policy`, in the place of `hide`,
+    ties the account to the cells of one domain. Without either it takes the relation of its first release, with what
+    that declares public fixed, or its policy where it has no relation; and the unit of its first release, too.
 
     >>> sf.Ledger.create("budget.db", epsilon=3).remaining
     3
@@ -60,11 +67,14 @@ class Ledger:
         *,
         dataset: str = "default",
         policy: Policy | None = None,
+        hide: Relation | None = None,
+        fixed: Iterable[str] | None = None,
         unit: str | None = None,
         max_per_entity: int | None = None,
         timeout: float = 30.0,
     ) -> None:
-        made = self._open(path, epsilon, dataset, policy, unit, max_per_entity, timeout, only_new=False)
+        terms = Terms.of(policy, hide, fixed, account_unit_of(unit, max_per_entity))
+        made = self._open(path, epsilon, dataset, terms, timeout, only_new=False)
         if made:
             warn(
                 f"{made}: a new budget of {self.total} begins, and nothing counts as spent. If there was one before, "
@@ -81,6 +91,8 @@ class Ledger:
         *,
         dataset: str = "default",
         policy: Policy | None = None,
+        hide: Relation | None = None,
+        fixed: Iterable[str] | None = None,
         unit: str | None = None,
         max_per_entity: int | None = None,
         timeout: float = 30.0,
@@ -92,7 +104,8 @@ class Ledger:
         if epsilon is None:
             raise InvalidInput("epsilon is missing: a new account needs its total. Nothing was created.")
         ledger = cls.__new__(cls)
-        ledger._open(path, epsilon, dataset, policy, unit, max_per_entity, timeout, only_new=True)
+        terms = Terms.of(policy, hide, fixed, account_unit_of(unit, max_per_entity))
+        ledger._open(path, epsilon, dataset, terms, timeout, only_new=True)
         return ledger
 
     def _open(
@@ -100,9 +113,7 @@ class Ledger:
         path: str | os.PathLike[str],
         epsilon: Number | None,
         dataset: str,
-        policy: Policy | None,
-        unit: str | None,
-        max_per_entity: int | None,
+        terms: Terms,
         timeout: float,
         *,
         only_new: bool,
@@ -111,10 +122,7 @@ class Ledger:
         self.dataset = checks.plain_text(dataset, "dataset")
         self._store = database_at(path, timeout=timeout)
         total = None if epsilon is None else Epsilon(positive_fraction(epsilon, "epsilon"))
-        account_unit = account_unit_of(unit, max_per_entity)
-        if policy is not None:
-            checks.require_policy(policy)
-        opening = Opening(self._store, self.dataset, total=total, policy=policy, unit=account_unit)
+        opening = Opening(self._store, self.dataset, total=total, terms=terms)
         return opening.created() if only_new else opening.opened()
 
     def check(self) -> None:
@@ -146,12 +154,17 @@ class Ledger:
         release_id: str,
         max_per_entity: int | None = None,
         private: bool = True,
+        filtered: Collection[str] = (),
+        dropped: Collection[str] = (),
     ) -> Receipt:
         """Check that a release fits and record it, in one transaction, on disk when this returns. Draw only then.
 
         The guarantee is what is charged. Its parts may be given one by one instead, as they were before: ε, `policy`,
         `unit` ("record" unless said), `max_per_entity` and `private`.
-        `label` and `release_id` are kept in plain text: they must not carry private values.
+        `label` and `release_id` are kept in plain text: they must not carry private values. `filtered` names the
+        attributes by which records were left out before they were counted (`filtered=["mode"]` for a map of bicycles):
+        where a change of a record may take it out of the release, that is priced as well. `dropped` names attributes of
+        the release of which values beyond its own were left out.
 
         Raises BudgetExceeded, InvalidInput, PolicyMismatch or LedgerError; nothing is recorded then,
         except that a failing disk may keep a charge it reported as failed.
@@ -159,15 +172,16 @@ class Ledger:
         asked = checks.promised(guarantee, policy, unit, max_per_entity, private)
         label, release_id = checks.plain_text(label, "label"), checks.plain_text(release_id, "release_id")
         checks.require_private(asked.private)
+        chosen, outside = checks.names_of(filtered, "filtered"), checks.names_of(dropped, "dropped")
         while True:
             # Exchange rates can take a while on large domains, so they are worked out before the file is
             # locked ...
             seen = self._account()
-            terms = with_terms(seen, self.place, asked.policy, asked.unit, first_release=True)
-            rate = rate_of(terms, asked.policy, asked.unit)
+            terms = from_first_release(seen, asked.policy, asked.unit)
+            rate = rate_of(terms, asked.policy, asked.unit, filtered=chosen, dropped=outside)
             with self._store.write() as connection:
                 account = self._require(rows.find_account(connection, self.dataset))
-                if (account.fingerprint, account.unit) != (seen.fingerprint, seen.unit):
+                if account.terms != seen.terms:
                     continue  # ... and again when another process's first release has just set the account's terms
                 cost = Epsilon(asked.loss * rate)
                 if cost > account.remaining:
@@ -178,7 +192,7 @@ class Ledger:
                     kind="release",
                     label=label,
                     release_id=release_id,
-                    policy=asked.policy.describe(),
+                    policy=checks.seen_through(asked.policy, chosen),
                     unit=asked.unit,
                     epsilon=asked.loss,
                     rate=rate,
@@ -233,11 +247,14 @@ class Ledger:
         unit: str | None = None,
         *,
         max_per_entity: int | None = None,
+        filtered: Collection[str] = (),
+        dropped: Collection[str] = (),
     ) -> Epsilon:
         """What `charge` would take for such a release. Records nothing and reserves nothing."""
         asked = checks.promised(guarantee, policy, unit, max_per_entity)
-        terms = with_terms(self._account(), self.place, asked.policy, asked.unit, first_release=True)
-        return Epsilon(asked.loss * rate_of(terms, asked.policy, asked.unit))
+        terms = from_first_release(self._account(), asked.policy, asked.unit)
+        chosen, outside = checks.names_of(filtered, "filtered"), checks.names_of(dropped, "dropped")
+        return Epsilon(asked.loss * rate_of(terms, asked.policy, asked.unit, filtered=chosen, dropped=outside))
 
     def raise_cap(self, epsilon: Number) -> None:
         """Raise the account's total to `epsilon`. That weakens the promise made, so it is a line of the history."""
@@ -280,109 +297,7 @@ class Ledger:
             unit=account_unit_of(unit, max_per_entity),
         )
 
-    # ---------------------------------------------------------------- reading
-
-    @property
-    def place(self) -> str:
-        """Where the ledger is: its file, or its database without the password."""
-        return self._store.place
-
-    @property
-    def payer(self) -> str:
-        """What a vault seals as the one who paid: the name that this ledger drew when it was made, and the account."""
-        return identity.payer(self._store, self.dataset)
-
-    @property
-    def reached(self) -> tuple[str, Fraction]:
-        """What a vault remembers of the account: its name, and how far it has come. An older copy has come less far."""
-        return self.payer, self.spent
-
-    def forgotten(self, reached: Fraction | None, known: Fraction) -> str:
-        """What is said when a vault remembers more than is here."""
-        return f"{self.where} knows of {text(reached or Fraction(0))} spent, but the vault of {text(known)}"
-
-    def promised(self, guarantee: Guarantee) -> Guarantee:
-        """What a release charged here promises: its own guarantee."""
-        return guarantee
-
-    @property
-    def path(self) -> Path | None:
-        """The ledger's file, or None when a server keeps it."""
-        return self._store.path if isinstance(self._store, Store) else None
-
-    @property
-    def total(self) -> Epsilon:
-        """The account's total ε, exact."""
-        return self._account().total
-
-    @property
-    def spent(self) -> Epsilon:
-        """What has been charged so far, exact."""
-        return self._account().spent
-
-    @property
-    def remaining(self) -> Epsilon:
-        """What is left, exact. Another process may spend it before you do: only `charge` decides."""
-        return self._account().remaining
-
-    @property
-    def policy(self) -> Policy | None:
-        """The account's policy, or None before its first release."""
-        return rows.policy_of(self._account())
-
-    @property
-    def unit(self) -> Unit | None:
-        """The account's unit, or None before its first release."""
-        return self._account().unit
-
-    def level(self, release_id: str) -> tuple[int, Epsilon] | None:
-        """(level, ε) at which a release stands, (0, ε) when it was never refined; None when it was never charged.
-
-        Waits for a charge that is under way, also for one whose program has lost sight of it: what stands here is
-        settled, and a state that was paid for is never drawn anew.
-        """
-        with self._store.write() as connection:
-            standing = levels.find(connection, self.dataset, checks.plain_text(release_id, "release_id"))
-        return None if standing is None else (standing.level, standing.epsilon)
-
-    def history(self) -> tuple[Entry, ...]:
-        """Every line of the account, oldest first: its opening, its releases, and when its total was raised."""
-        with self._store.read() as connection:
-            return rows.entries_of(connection, self.dataset)
-
-    def streams(self) -> tuple[str, ...]:
-        """The names of the account's streams, in the order they were opened."""
-        with self._store.read() as connection:
-            return stream_rows.names(connection, self.dataset)
-
-    def accounts(self) -> tuple[Account, ...]:
-        """Every account in the file, of this dataset and of others."""
-        with self._store.read() as connection:
-            return rows.all_accounts(connection)
-
-    def __repr__(self) -> str:
-        return f"Ledger({self.place!r}, dataset={self.dataset!r})"
-
-    def __str__(self) -> str:
-        account = self._account()
-        return (
-            f"Account '{self.dataset}' of '{self.place}': {account.spent} of {account.total} spent, "
-            f"{at_most(account.remaining)} left"
-        )
-
     # ---------------------------------------------------------------- inside
-
-    def _account(self) -> Account:
-        with self._store.read() as connection:
-            return self._require(rows.find_account(connection, self.dataset))
-
-    def _require(self, account: Account | None) -> Account:
-        if account is None:  # the file was replaced while this ledger was open
-            raise LedgerError(
-                f"'{self.place}' has no account '{self.dataset}' any more: the file was replaced. Nothing "
-                "was drawn or recorded. Restore the ledger."
-            )
-        return account
 
     def _standing(self, connection: Connection, release_id: str) -> tuple[Account, levels.Standing]:
         account = self._require(rows.find_account(connection, self.dataset))
@@ -393,8 +308,3 @@ class Ledger:
                 "was drawn or recorded. Use the ledger that the release was charged to."
             )
         return account, standing
-
-    @property
-    def where(self) -> str:
-        """The account, as messages name it."""
-        return f"account '{self.dataset}' of '{self.place}'"

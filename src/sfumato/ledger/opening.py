@@ -6,18 +6,16 @@ longer than a chunk of entries takes (`tally`). A write is begun where something
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.errors import InvalidInput, LedgerError, PolicyMismatch
+from sfumato.errors import InvalidInput
 from sfumato.exact import text
 from sfumato.ledger import levels, rows, stretches, tally
 from sfumato.ledger.account import Account, Entry
 from sfumato.ledger.database import Database
-from sfumato.policies import Policy
+from sfumato.ledger.terms import Terms
 from sfumato.promise.budget import Epsilon
-from sfumato.promise.cost import cost_rate
-from sfumato.promise.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,7 @@ class Opening:
     store: Database
     dataset: str
     total: Epsilon | None
-    policy: Policy | None
-    unit: Unit | None
+    terms: Terms
 
     def opened(self) -> str:
         """Open the account, and create what is missing where there is a total; gives words for what was created."""
@@ -82,7 +79,7 @@ class Opening:
                 f"'{self.dataset}' of '{self.store.place}' has. Nothing was changed. Leave epsilon out to "
                 f"go on with {text(account.total)}; to raise it, open the ledger and call raise_cap."
             )
-        return with_terms(account, self.store.place, self.policy, self.unit)
+        return self.terms.agreed(account, self.store.place)
 
     @property
     def _arguments(self) -> str:
@@ -120,36 +117,3 @@ def require_sound(store: Database, *, whole: bool = False) -> None:
     with store.read() as connection:
         levels.require_sound(connection, since)
         stretches.require_all_sound(connection, whole=whole)
-
-
-def with_terms(
-    account: Account, place: str, policy: Policy | None, unit: Unit | None, *, first_release: bool = False
-) -> Account:
-    """The account with what it left open filled in. On opening, what is given must agree with what it has."""
-    if policy is not None:
-        if account.fingerprint is None:
-            account = replace(account, policy_spec=rows.canonical(policy), fingerprint=policy.fingerprint)
-        elif not first_release and account.fingerprint != policy.fingerprint:
-            raise PolicyMismatch(
-                f"policy: account '{account.dataset}' of '{place}' was opened under another policy "
-                f"than the one given ({policy.describe()}). Nothing was changed. Leave policy out: "
-                "releases under other policies are charged at their exchange rate."
-            )
-    if unit is not None:
-        if account.unit is None:
-            account = replace(account, unit=unit if unit.name == "person" else Unit("record"))
-        elif not first_release and account.unit != unit:
-            raise InvalidInput(
-                f"unit: account '{account.dataset}' of '{place}' has the unit {account.unit}, not "
-                f"{unit}. Nothing was changed. Leave unit and max_per_entity out to go on with it."
-            )
-    return account
-
-
-def rate_of(terms: Account, policy: Policy, unit: Unit) -> int:
-    """How many times its own ε a release costs an account with these terms."""
-    same = terms.fingerprint == policy.fingerprint
-    account_policy = policy if same else rows.policy_of(terms)
-    if account_policy is None or terms.unit is None:
-        raise LedgerError(f"Account '{terms.dataset}' has no terms. Nothing was drawn or recorded.")
-    return cost_rate(account_policy, terms.unit, policy, unit)

@@ -50,7 +50,7 @@ def database_at(path: str | os.PathLike[str], *, timeout: float) -> Database:
 def accounts_at(path: str | os.PathLike[str], *, timeout: float = 30.0) -> tuple[str, ...]:
     """The datasets that have an account in a ledger, in the order they were opened."""
     with database_at(path, timeout=timeout).read() as connection:
-        return tuple(account.dataset for account in rows.all_accounts(connection))
+        return rows.datasets(connection)
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:

@@ -153,7 +153,11 @@ class PostgresStore:
     def outdated(self) -> bool:
         """Whether the ledger is of an earlier version; the next `write` gives it what it lacks."""
         with self.read() as connection:
-            return _version(connection) < SCHEMA_VERSION
+            return self.lags(connection)
+
+    def lags(self, connection: Connection) -> bool:
+        """The same, as an operation sees it that is under way."""
+        return _version(connection) < SCHEMA_VERSION
 
     def require_whole(self, connection: Connection) -> None:
         """Refuse tables with others' objects upon them; the server watches over its own pages."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -18,11 +19,15 @@ from sfumato.policies import Policy, policy_from_spec
 from sfumato.promise.budget import Epsilon, stored
 from sfumato.promise.unit import Unit, unit_of
 from sfumato.reading import plain_data
+from sfumato.relations import Record, record_from_spec
 
-_ACCOUNT = "SELECT dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened FROM account"
+_ACCOUNT = (
+    "SELECT dataset, total, spent, policy, fingerprint, unit, max_per_entity, relation, relation_digest, opened "
+    "FROM account"
+)
 _ENTRY = "SELECT time, kind, label, release_id, policy, unit, max_per_entity, epsilon, rate, cost FROM entry"
 
-_AccountRow = tuple[str, str, str, str | None, str | None, str | None, int | None, str]
+_AccountRow = tuple[str, str, str, str | None, str | None, str | None, int | None, str | None, str | None, str]
 _EntryRow = tuple[str, str, str, str | None, str | None, str | None, int | None, str, int, str]
 
 
@@ -31,9 +36,14 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def canonical(policy: Policy) -> str:
-    """The text under which a policy is kept."""
-    return json.dumps(policy.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+def canonical(kept: Policy | Record) -> str:
+    """The text under which a policy is kept, or what an account knows of a record."""
+    return json.dumps(kept.spec(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest_of(spec: str) -> str:
+    """What a record's text must come to."""
+    return hashlib.sha256(spec.encode()).hexdigest()
 
 
 def find_account(connection: Connection, dataset: str) -> Account | None:
@@ -45,6 +55,11 @@ def find_account(connection: Connection, dataset: str) -> Account | None:
 def all_accounts(connection: Connection) -> tuple[Account, ...]:
     """Every account of the file, in the order they were opened."""
     return tuple(_account(row) for row in connection.execute(f"{_ACCOUNT} ORDER BY id"))
+
+
+def datasets(connection: Connection) -> tuple[str, ...]:
+    """The names of all accounts, in the order they were opened; also in a ledger of an earlier version."""
+    return tuple(str(name) for (name,) in connection.execute("SELECT dataset FROM account ORDER BY id").fetchall())
 
 
 def numbers(connection: Connection) -> list[int]:
@@ -73,8 +88,9 @@ def entry_at(connection: Connection, number: int) -> Entry:
 def insert_account(connection: Connection, account: Account) -> None:
     """Open an account; a second one for the same dataset is refused by the table."""
     connection.execute(
-        "INSERT INTO account (id, dataset, total, spent, policy, fingerprint, unit, max_per_entity, opened) "
-        "VALUES ((SELECT coalesce(max(id), 0) + 1 FROM account), ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO account (id, dataset, total, spent, policy, fingerprint, unit, max_per_entity, relation, "
+        "relation_digest, opened) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM account), ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?)",
         (account.dataset, *_amounts(account), *_terms(account), account.opened.isoformat()),
     )
     require_kept(find_account(connection, account.dataset) == account, "a new account")
@@ -83,8 +99,8 @@ def insert_account(connection: Connection, account: Account) -> None:
 def update_account(connection: Connection, account: Account) -> None:
     """Write the sums and terms of an account."""
     connection.execute(
-        "UPDATE account SET total = ?, spent = ?, policy = ?, fingerprint = ?, unit = ?, max_per_entity "
-        "= ? WHERE dataset = ?",
+        "UPDATE account SET total = ?, spent = ?, policy = ?, fingerprint = ?, unit = ?, max_per_entity = ?, "
+        "relation = ?, relation_digest = ? WHERE dataset = ?",
         (*_amounts(account), *_terms(account), account.dataset),
     )
     require_kept(find_account(connection, account.dataset) == account, "what an account has spent")
@@ -134,24 +150,39 @@ def policy_of(account: Account) -> Policy | None:
     return policy
 
 
+def record_of(account: Account) -> Record | None:
+    """What an account hides of a record, where it was not opened under a policy."""
+    if account.record_spec is None:
+        return None
+    try:
+        record = record_from_spec(plain_data(account.record_spec))
+    except (SfumatoError, ValueError) as error:
+        raise damaged(f"account '{account.dataset}': its relation cannot be read") from error
+    if digest_of(account.record_spec) != account.record_digest:
+        raise damaged(f"account '{account.dataset}': its relation does not match its digest")
+    return record
+
+
 def _amounts(account: Account) -> tuple[str, str]:
     return stored(account.total, "epsilon"), stored(account.spent, "the sum spent")
 
 
-def _terms(account: Account) -> tuple[str | None, str | None, str | None, int | None]:
+def _terms(account: Account) -> tuple[str | int | None, ...]:
     unit = account.unit
     return (
         account.policy_spec,
         account.fingerprint,
         None if unit is None else unit.name,
         None if unit is None else unit.max_per_entity,
+        account.record_spec,
+        account.record_digest,
     )
 
 
 def _account(row: _AccountRow) -> Account:
-    dataset, total, spent, policy, fingerprint, unit, most, opened = row
+    dataset, total, spent, policy, fingerprint, unit, most, relation, digest, opened = row
     try:
-        return Account(
+        account = Account(
             dataset=dataset,
             total=read_amount(total),
             spent=read_amount(spent),
@@ -159,9 +190,17 @@ def _account(row: _AccountRow) -> Account:
             fingerprint=fingerprint,
             unit=_unit(unit, most),
             opened=datetime.fromisoformat(opened),
+            record_spec=relation,
+            record_digest=digest,
         )
     except (TypeError, ValueError, ZeroDivisionError) as error:
         raise damaged(f"account '{dataset}' cannot be read") from error
+    promises = (account.fingerprint is not None) + (account.record_digest is not None)
+    if promises > 1 or (account.record_spec is None) != (account.record_digest is None):
+        raise damaged(f"account '{dataset}' does not say what it promises")
+    if account.spent and not promises:
+        raise damaged(f"account '{dataset}' has spent something, and has forgotten what it promises")
+    return account
 
 
 def _entry(row: _EntryRow | None) -> Entry:

@@ -18,6 +18,7 @@ file only lacks tables, and gets them with the first transaction that writes to 
 | 5 | tallies: running sums and a digest of every account's entries |
 | 6 | the ledger's own name, by which a vault knows it again; what the steps of every stream come to |
 | 7 | the weight of a stream's step and its floor, in columns of their own; before, in words in its label (`forward`) |
+| 8 | accounts that hide a relation between records, in the place of a policy |
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 
 from sfumato.errors import LedgerError
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +256,12 @@ _WEIGHTS = (
     "ALTER TABLE step ADD COLUMN floor TEXT",  # what the online algorithm would have given it, where that counts
 )
 
+_RELATIONS = (
+    # In the account's own row, beside what it has spent: a torn copy has both or neither. NULL under a policy.
+    "ALTER TABLE account ADD COLUMN relation TEXT",  # canonical JSON: what changes of a record, and what is fixed
+    "ALTER TABLE account ADD COLUMN relation_digest TEXT",
+)
+
 _ADDED = {
     1: _FIRST,
     2: _LEVELS,
@@ -263,6 +270,7 @@ _ADDED = {
     5: _TALLIES,
     6: _IDENTITY + _STRETCHES,
     7: _WEIGHTS,
+    8: _RELATIONS,
 }
 FIRST_STEPS, FIRST_WEIGHTS = 3, 7  # versions
 

@@ -102,7 +102,11 @@ class Store:
     def outdated(self) -> bool:
         """Whether the ledger is of an earlier version; the next `write` gives it what it lacks."""
         with self.read() as connection:
-            return int(connection.execute("PRAGMA user_version").fetchone()[0]) < SCHEMA_VERSION
+            return self.lags(connection)
+
+    def lags(self, connection: Connection) -> bool:
+        """The same, as an operation sees it that is under way."""
+        return int(connection.execute("PRAGMA user_version").fetchone()[0]) < SCHEMA_VERSION
 
     def require_whole(self, connection: Connection) -> None:
         """Refuse a file that was cut, or that SQLite finds damaged; a long one is looked through by `require_sound`."""

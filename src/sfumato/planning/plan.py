@@ -5,6 +5,7 @@ seen.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -100,6 +101,7 @@ class Plan:
         counts: Counts | ArrayLike | None = None,
         *,
         points: ArrayLike | None = None,
+        filtered: Collection[str] = (),
         ledger: Ledger | None = None,
         vault: Vault | None = None,
         label: str | None = None,
@@ -108,9 +110,10 @@ class Plan:
         """Publish private data by this plan: check, record in the ledger, draw, hand out.
 
         Give counts (from `sf.count`, or an integer array in the domain's shape) or raw `points`. The `ledger` is
-        charged before any noise is drawn, and keeps `label` in plain text. With a `vault` the noise is kept there,
-        encrypted, and the release can be refined later. `source` is for tests and papers: seeded randomness makes a
-        release that says it is not private.
+        charged before any noise is drawn, and keeps `label` in plain text; `filtered` names the attributes by which
+        records were left out before they were counted, since a change of those may take a record out. With a `vault`
+        the noise is kept there, encrypted, and the release can be refined later. `source` is for tests and papers:
+        seeded randomness makes a release that says it is not private.
 
         >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
         >>> ledger = sf.Ledger.create("budget.db", epsilon=3)
@@ -120,7 +123,9 @@ class Plan:
         """
         from sfumato.publishing import publish  # the one door through which private data enters
 
-        return publish(self, counts, points=points, ledger=ledger, vault=vault, label=label, source=source)
+        return publish(
+            self, counts, points=points, filtered=filtered, ledger=ledger, vault=vault, label=label, source=source
+        )
 
     def to_toml(self) -> str:
         """The file of a publication by this plan, without data and account: `sf.load_publication` reads it, and the

@@ -180,6 +180,8 @@ def _leg(rules: tuple[Rule, ...], factor: Factor, release: Policy) -> Leg:
 
 def _near_source(rule: Rule, release: Policy) -> float:
     """The most steps to ⊥ from a cell that is near a source of the account."""
+    if release.relation is not None and rule in release.relation.rules and not release.total_is_public:
+        return 1.0
     farthest = release.eccentricity
     if release.absent is None or farthest == 1:
         return farthest
@@ -187,8 +189,6 @@ def _near_source(rule: Rule, release: Policy) -> float:
     factor = next((f for f in domain.factors if f.name == rule.of), None)
     if factor is None:
         return farthest
-    if release.relation is not None and rule in release.relation.rules:
-        return 1.0
     try:
         mask = source_mask(rule, domain.part(factor.name))()
     except (InvalidInput, TooLarge):  # a source outside of this domain: records near it are counted anywhere at its end

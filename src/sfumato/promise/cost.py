@@ -42,10 +42,12 @@ most m records, those that come and those that go included, and each moves along
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from sfumato.errors import InvalidInput, PolicyMismatch
-from sfumato.policies import Policy, exchange_rate
+from sfumato.policies import Policy, exchange_rate, price
 from sfumato.promise.unit import Unit
+from sfumato.relations import Record
 
 
 def replacement(policy: Policy, unit: Unit) -> int:
@@ -67,26 +69,61 @@ def replacement(policy: Policy, unit: Unit) -> int:
     return max(int(policy.diameter), 1)
 
 
-def cost_rate(account_policy: Policy, account_unit: Unit, release_policy: Policy, release_unit: Unit) -> int:
-    """How many times its own ε, that of its guarantee, a release costs the account; the argument is above.
+def cost_rate(
+    account_policy: Policy,
+    account_unit: Unit,
+    release_policy: Policy,
+    release_unit: Unit,
+    *,
+    filtered: bool = False,
+    dropped: bool = False,
+) -> int:
+    """How many times its own ε, that of its guarantee, a release costs the account; the argument is above. Whether
+    records were left out of it before they were counted, or because they lay beyond the bounds.
 
     Raises PolicyMismatch where the policies cannot be exchanged, InvalidInput where the units cannot.
     """
-    steps = _steps(account_policy, account_unit, release_policy, release_unit)
+    rate = 1
+    if account_policy.fingerprint != release_policy.fingerprint:
+        rate = exchange_rate(account_policy, release_policy)
+    if filtered or dropped:
+        rate = max(rate, _to_absent(release_policy))
+    if filtered and release_unit.max_per_entity is not None:
+        rate = max(rate, _finite_diameter(release_policy))
+    vanishes = not account_policy.total_is_public
+    return _in_units(rate, account_unit, release_policy, release_unit, vanishes=vanishes)
+
+
+def record_rate(
+    record: Record,
+    account_unit: Unit,
+    release_policy: Policy,
+    release_unit: Unit,
+    *,
+    filtered: Collection[str] = (),
+    dropped: Collection[str] = (),
+) -> int:
+    """The same for an account that hides a relation between records. `filtered` and `dropped` name the attributes by
+    which records were left out before they were counted, and those whose bounds they lay beyond.
+    """
+    rate = price(record, release_policy, {*filtered, *dropped})
+    if release_unit.max_per_entity is not None and any(map(record.changes, filtered)):
+        rate = max(rate, _finite_diameter(release_policy))
+    return _in_units(rate, account_unit, release_policy, release_unit, vanishes=record.may_vanish)
+
+
+def _in_units(rate: int, account_unit: Unit, release_policy: Policy, release_unit: Unit, *, vanishes: bool) -> int:
+    """From steps for one record to steps between counts for the unit of the account, without what ε carries already."""
+    steps = _steps(rate, account_unit, release_policy, release_unit, vanishes)
     carried = replacement(release_policy, release_unit) if account_unit.name == "record" else 1
     return -(-steps // carried)
 
 
-def _steps(account_policy: Policy, account_unit: Unit, release_policy: Policy, release_unit: Unit) -> int:
-    """How many steps between counts a change of the account comes to."""
-    rate = 1
-    if account_policy.fingerprint != release_policy.fingerprint:
-        rate = exchange_rate(account_policy, release_policy)
+def _steps(rate: int, account_unit: Unit, release_policy: Policy, release_unit: Unit, vanishes: bool) -> int:
+    """How many steps between counts a change of the account comes to; `vanishes`: it lets records come and go."""
     counted = release_unit.max_per_entity
     if account_unit.name == "record":
-        if counted is None or account_policy.total_is_public:
-            return rate
-        return max(rate, _finite_diameter(release_policy))
+        return max(rate, _finite_diameter(release_policy)) if vanishes and counted is not None else rate
     if counted is None:
         raise InvalidInput(
             "unit='record' without max_per_entity does not fit this account, whose unit is "
@@ -94,20 +131,31 @@ def _steps(account_policy: Policy, account_unit: Unit, release_policy: Policy, r
             f"or recorded. Count with entity=… and max_per_entity={account_unit.max_per_entity}."
         )
     most = account_unit.max_per_entity or 0
-    if counted < most and not account_policy.total_is_public:
+    if counted < most and vanishes:
         raise InvalidInput(
-            f"max_per_entity={counted} does not fit this account, whose unit is {account_unit} and whose "
-            "policy lets records come and go: a record that goes may bring another of the same person "
+            f"max_per_entity={counted} does not fit this account, whose unit is {account_unit} and which "
+            "lets records come and go: a record that goes may bring another of the same person "
             f"into the count. Nothing was drawn or recorded. Use max_per_entity={most} or more."
         )
     return rate if release_unit.name == "person" else rate * counted
+
+
+def _to_absent(policy: Policy) -> int:
+    if math.isinf(policy.eccentricity):
+        raise PolicyMismatch(
+            "records were left out before they were counted, or because they lay beyond the bounds: one that changes "
+            f"may leave this release, which does not hide that ({policy.describe()}). Nothing was drawn or recorded. "
+            "Publish under a policy that hides presence too, count all records, or use an account that hides a "
+            "relation and says what is fixed."
+        )
+    return int(policy.eccentricity)
 
 
 def _finite_diameter(policy: Policy) -> int:
     if math.isinf(policy.diameter):
         raise PolicyMismatch(
             "A release that counts at most so many records of each person does not fit this account, "
-            "whose unit is the record and whose policy lets records come and go: another record of the "
+            "whose unit is the record and which lets records come and go: another record of the "
             "same person may take the place of one that goes, and the release's policy puts no bound on "
             "that move. Nothing was drawn or recorded. Use a connected policy, or an account of unit "
             "'person'."

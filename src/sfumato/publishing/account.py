@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from pathlib import Path
 from threading import Lock
@@ -9,7 +10,6 @@ from typing import Any, Protocol
 
 from sfumato.errors import InvalidInput, NoLedgerWarning, warn_caller
 from sfumato.exact import Number
-from sfumato.policies import Policy
 from sfumato.promise import Epsilon, Guarantee
 
 _said: set[str] = set()
@@ -18,10 +18,6 @@ _saying = Lock()
 
 class Account(Protocol):
     """What `publish` and `refine` ask of whoever pays. A guarantee is charged as it is, before anything is drawn."""
-
-    @property
-    def policy(self) -> Policy | None:
-        """Its own policy; None until the first release."""
 
     @property
     def payer(self) -> str:
@@ -45,8 +41,20 @@ class Account(Protocol):
     def promised(self, guarantee: Guarantee) -> Guarantee:
         """What a release that is charged here promises."""
 
-    def charge(self, guarantee: Guarantee, /, *, label: str, release_id: str) -> object:
-        """Check that the release fits, and record it durably."""
+    def charge(
+        self,
+        guarantee: Guarantee,
+        /,
+        *,
+        label: str,
+        release_id: str,
+        filtered: Collection[str] = (),
+        dropped: Collection[str] = (),
+    ) -> object:
+        """Check that the release fits, and record it durably. `filtered` names the attributes by which records were
+        left out before they were counted, `dropped` those of the release of which values beyond its own were. Neither
+        is passed where all records are counted.
+        """
 
     def level(self, release_id: str) -> tuple[int, Epsilon] | None:
         """(level, ε) at which a release stands; None when it was never charged here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -33,6 +34,7 @@ def publish(
     counts: Any = None,
     *,
     points: Any = None,
+    filtered: Collection[str] = (),
     ledger: Account | None = None,
     vault: Vault | None = None,
     label: str | None = None,
@@ -44,10 +46,12 @@ def publish(
     only counts whose contributions were bounded. A plan about one record, on counts that were bounded all the same,
     pays for the record that may be counted in the place of one that goes: the guarantee's ε, which the ledger is
     charged, is then as many times the plan's as `guarantee.replacement` says. With a ledger the release is charged
-    first; `label` is kept there in plain text; without one a `sf.NoLedgerWarning` says, once, that nobody adds up what
-    is spent. A step of a stream's account takes the place of a ledger in `sfumato.stream`. With a vault the noise is
-    kept there, encrypted, before the release is handed out, and the release can be refined later. `source` is for tests
-    and papers: a seeded one makes a release that says it is not private, and neither ledger nor vault takes it.
+    first; `label` is kept there in plain text, and `filtered` names the attributes by which records were left out
+    before they were counted: a change of those may take a record out of the release, which is priced. Without a ledger
+    a `sf.NoLedgerWarning` says, once, that nobody adds up what is spent. A step of a stream's account takes the place
+    of a ledger in `sfumato.stream`. With a vault the noise is kept there, encrypted, before the release is handed out,
+    and the release can be refined later. `source` is for tests and papers: a seeded one makes a release that says it is
+    not private, and neither ledger nor vault takes it.
     """
     values, bound = _private_counts(plan, counts, points)
     randomness = SystemSource() if source is None else require(source)
@@ -64,12 +68,6 @@ def publish(
     with undisturbed() as interrupted:  # what was charged is either in hand or kept
         if ledger is not None:
             require_account(ledger)
-            if isinstance(counts, Counts) and counts.dropped and ledger.policy not in (None, plan.policy):
-                # A record that leaves the box vanishes here, while the account's own policy sees it move to the border.
-                raise PolicyMismatch(
-                    "counts made with outside='drop' can only be charged to an account of the same policy. "
-                    "Nothing was drawn or recorded. Count with outside='clamp', or use another account."
-                )
             guarantee = ledger.promised(guarantee)
             if vault is not None:
                 require_newest(vault, ledger)
@@ -78,6 +76,7 @@ def publish(
                 guarantee,
                 label=label or f"{plan.mechanism.name} on {' × '.join(map(str, plan.policy.domain.shape))} cells",
                 release_id=release_id,
+                **left_out(filtered, dropped_of(counts)),
             )
         measured: NDArray[np.int64] | None = None
         blocks: tuple[Refinable, ...] = ()
@@ -114,6 +113,16 @@ def publish(
         if ledger is not None and interrupted():  # whoever asked for it is not there to take it
             raise rescued(release, "It was interrupted", KeyboardInterrupt(), ledger=ledger.path)
         return release
+
+
+def left_out(filtered: Collection[str], dropped: Collection[str]) -> dict[str, Any]:
+    """What an account is told of records that are not in a release; nothing, where all of them are."""
+    return {name: names for name, names in (("filtered", filtered), ("dropped", dropped)) if names}
+
+
+def dropped_of(counts: Any) -> list[str]:
+    """The factors beyond whose bounds records were left out of counts."""
+    return [factor.name for factor in counts.domain.factors] if isinstance(counts, Counts) and counts.dropped else []
 
 
 def _private_counts(plan: Plan, counts: Any, points: Any) -> tuple[NDArray[np.int64], int | None]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -24,6 +24,7 @@ from sfumato.promise.guarantee import SAMPLER_SLACK
 from sfumato.publishing.account import Account, require_account, warn_without_ledger
 from sfumato.publishing.attribute import Attribute, attribute, records
 from sfumato.publishing.lattice import place
+from sfumato.publishing.publish import left_out
 from sfumato.quantiles import RANKS, OrderMechanism, moving, order_mechanism, rank_of, require_method
 from sfumato.relations import Relation
 from sfumato.release import Answer
@@ -77,6 +78,7 @@ def median(
     method: str | None = None,
     slack: Number | None = None,
     cells: int | None = None,
+    filtered: Collection[str] = (),
     ledger: Account | None = None,
     label: str | None = None,
     source: Source | None = None,
@@ -102,6 +104,7 @@ def median(
         method=method,
         slack=slack,
         cells=cells,
+        filtered=filtered,
         ledger=ledger,
         label=label,
         source=source,
@@ -124,6 +127,7 @@ def quantile(
     method: str | None = None,
     slack: Number | None = None,
     cells: int | None = None,
+    filtered: Collection[str] = (),
     ledger: Account | None = None,
     label: str | None = None,
     source: Source | None = None,
@@ -150,8 +154,9 @@ def quantile(
     is only (ε, slack)-private and fits no ledger); without it one of the first two is chosen from public figures, for
     each group by itself. Where the number of values is hidden it is "ranks". No values at all give an answer too.
 
-    With a ledger the release is charged first; `label` is kept there in plain text. `source` is for tests and papers: a
-    seeded one makes an answer that says it is not private, and no ledger takes it.
+    With a ledger the release is charged first; `label` is kept there in plain text, and `filtered` names the attributes
+    by which values were left out beforehand (`sf.Ledger.charge`). `source` is for tests and papers: a seeded one makes
+    an answer that says it is not private, and no ledger takes it.
 
     >>> fares = np.random.default_rng(1).gamma(2, 8, 5_000)
     >>> 0 <= sf.quantile(fares, 0.9, bounds=(0, 200), epsilon=1).value <= 200
@@ -184,6 +189,7 @@ def quantile(
             guarantee,
             label=label or f"quantile {text(share)} ({names}) on {seen.line.size} cells{_of_groups(groups)}",
             release_id=secrets.token_hex(16),
+            **left_out(filtered, seen.leaves_out),
         )
     drawn = [_draw(*pair, share, randomness) for pair in zip(made, pieces, strict=True)]
     return _answer(seen, drawn, noises, share, names, guarantee)

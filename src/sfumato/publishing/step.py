@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from sfumato.errors import PolicyMismatch
 from sfumato.exact import Number
 from sfumato.ledger.streams import StreamAccount
-from sfumato.policies import Policy
 from sfumato.promise import Epsilon, Guarantee
 from sfumato.promise.window import Time
 
@@ -25,11 +26,6 @@ class StreamStep:
     time: Time
     weight: float | None = None
     floor: float | None = None
-
-    @property
-    def policy(self) -> Policy:
-        """The policy of every step of the stream."""
-        return self.account.policy
 
     @property
     def payer(self) -> str:
@@ -66,8 +62,17 @@ class StreamStep:
         *,
         label: str,
         release_id: str,
+        filtered: Collection[str] = (),
+        dropped: Collection[str] = (),
     ) -> None:
-        """Check that the release fits into its window and record it, durably."""
+        """Check that the release fits into its window and record it, durably. A stream is kept under its policy, which
+        knows nothing of filters, and of records beyond the bounds only what it hides itself.
+        """
+        if filtered or (dropped and guarantee.policy != self.account.policy):
+            raise PolicyMismatch(
+                f"records were left out, and {self.where} promises what its policy says of all of them. Nothing was "
+                "drawn or recorded. Count all records, with outside='clamp', or use another account."
+            )
         self.account.charge(
             self.time, guarantee, label=label, release_id=release_id, weight=self.weight, floor=self.floor
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -68,15 +68,15 @@ def _plain(release: Release, confidence: float, colormap: str) -> tuple[Any, str
     domain, figure = release.domain, blank(_size(release), "compressed", "Drawing a release")
     if domain.ndim == 2:
         return figure, _draw_map(figure, release, colormap)
-    if isinstance(domain.axes[0], Labels):
-        return figure, _draw_bars(figure, release, domain.axes[0], confidence)
+    if domain.axes[0].named:
+        return figure, _draw_bars(figure, release, cast(Labels, domain.axes[0]), confidence)
     return figure, _draw_curve(figure, release, confidence)
 
 
 def _size(release: Release) -> tuple[float, float]:
     axis, domain = release.domain.axes[0], release.domain
     if domain.ndim == 1:
-        return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if axis.reads == "labels" else (8.4, 4.0)
+        return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if axis.named else (8.4, 4.0)
     varies = _error_varies(release)
     tall = (4.6 if varies else 5.4) / _ratio(release) if _equal_units(release) else 4.6
     return (11.6 if varies else 6.8), min(max(tall, 2.4), 8.0) + 1.2
@@ -153,9 +153,9 @@ def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, t
     ax.set_ylabel(visible(y.name), size=9, color=INK, **LITERAL)
     quiet(ax)
     for axis, place in ((x, ax.xaxis), (y, ax.yaxis)):
-        if isinstance(axis, Labels):
-            shown = range(0, axis.cells, max(1, axis.cells // 12))
-            place.set_ticks(list(shown), labels=[visible(str(axis.labels[i])) for i in shown], **LITERAL)
+        if axis.named:
+            shown, names = range(0, axis.cells, max(1, axis.cells // 12)), axis.cell_names()
+            place.set_ticks(list(shown), labels=[visible(names[i]) for i in shown], **LITERAL)
 
 
 def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
