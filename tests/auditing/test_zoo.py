@@ -261,15 +261,15 @@ def test_an_error_message_with_a_count_in_it(monkeypatch):
     test = existing("publishing/test_publish_order.py", "test_no_refusal_shows_a_private_value")
     given = {"counts": np.full(4, -987_654_321)}
     test(given)
-    honest = module._private_counts
+    honest = module.private_counts
 
-    def chatty(plan, counts, points):
+    def chatty(policy, most, counts, points):
         try:
-            return honest(plan, counts, points)
+            return honest(policy, most, counts, points)
         except sf.InvalidInput as refusal:
             raise sf.InvalidInput(f"{refusal} The smallest count is {np.min(counts)}.") from None
 
-    monkeypatch.setattr(module, "_private_counts", chatty)
+    monkeypatch.setattr(module, "private_counts", chatty)
     assert catches(test, given)
 
 
