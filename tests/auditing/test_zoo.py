@@ -174,7 +174,7 @@ def test_two_policies_added_up_in_one_account(monkeypatch, tmp_path):
     """A release under a line policy costs a replace-one account more than its ε."""
     test = existing("ledger/test_ledger.py", "test_overspending_at_an_exchange_rate_names_the_rate")
     test(tmp_path / "sound.db")
-    monkeypatch.setattr("sfumato.ledger.opening.cost_rate", lambda *policies: 1)
+    monkeypatch.setattr("sfumato.ledger.terms.cost_rate", lambda *policies, **left_out: 1)
     assert catches(test, tmp_path / "broken.db")
 
 

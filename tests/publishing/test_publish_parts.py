@@ -100,11 +100,7 @@ def test_the_records_of_a_person_are_bounded_before_they_are_split(tmp_path):
     found = plan.publish_parts(counts, by=STATE, public=["state"], ledger=ledger)
     assert ledger.spent == 1  # two records at ε/2 each, wherever they are
     assert found.guarantee.protects == ledger.unit
-    assert (
-        all(release.mechanism.epsilon == sf.Epsilon(1) / 2 for release in found.values())
-        if hasattr(sf, "Epsilon")
-        else all(2 * release.mechanism.epsilon == 1 for release in found.values())
-    )
+    assert all(2 * release.mechanism.epsilon == 1 for release in found.values())
     with pytest.raises(sf.InvalidInput, match="these counts were not bounded"):
         plan.publish_parts(COUNTS, by=STATE, public=["state"], ledger=ledger)
 
