@@ -50,6 +50,7 @@ DOORS = {
     ("relations/relation.py", "policies"),
 }
 HEAVY = ["duckdb", "polars", "pandas", "pyarrow", "matplotlib", "networkx", "pyspark", "typer", "rich"]
+HEAVY += ["geopandas", "shapely", "pyproj"]
 LONGEST_FILE = 400
 
 

@@ -47,8 +47,13 @@ def test_every_public_name_has_an_example(name):
     assert example(name).examples, f"sf.{name} has no >>> example in its docstring"
 
 
+NEEDS = {"Regions": "geopandas"}
+
+
 @pytest.mark.parametrize("name", NAMES + METHODS)
 def test_the_example_runs_as_it_is_printed(name, tmp_path, monkeypatch):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
     monkeypatch.chdir(tmp_path)
     said: list[str] = []
     doctest.DocTestRunner(optionflags=FLAGS).run(example(name), out=said.append)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato._version import __version__
 from sfumato.counting import Counts, count
-from sfumato.domain import Categories, Cycle, Domain, Grid, Interval, Labels, Line, Times
+from sfumato.domain import Categories, Cycle, Domain, Grid, Interval, Labels, Line, Regions, Times
 from sfumato.errors import (
     AuditFailed,
     BudgetExceeded,
@@ -106,6 +106,7 @@ __all__ = [
     "Policy",
     "PolicyMismatch",
     "Publication",
+    "Regions",
     "Relation",
     "Release",
     "SeededSource",

@@ -13,6 +13,7 @@ OPTIONS = {
     "hierarchy": [{}, {"blocks": [2, 1], "weights": [3, 5]}],
     "hats": [{}, {"widths": [2], "weights": [3, 2]}],
     "edge-hierarchy": [{}, {"blocks": [2, 1], "weights": [1, 2]}],
+    "edge-hats": [{}, {"widths": [[2], []], "weights": [[3, 2], [1]]}],
     "prefix": [{}, {"reverse": True}],
     "shifted": [{"width": 2}, {"width": 3}],
     "shifted-edges": [{"width": 2}, {"width": 3}],

@@ -207,7 +207,7 @@ def test_domains_that_cannot_be_are_refused(call: str, message: str) -> None:
         (
             {"axes": [{"kind": "hexagons"}]},
             "The description of the domain has an axis of kind 'hexagons'; known are interval, labels, bins, times, "
-            "cycle.",
+            "cycle, regions.",
         ),
     ],
 )

@@ -15,6 +15,7 @@ EPSILON = Fraction(1, 2)
 EXTRA = {
     "hierarchy": [{"branching": 2}, {"branching": 3, "root": True}, {"blocks": [2, 1], "weights": [3, 5]}],
     "edge-hierarchy": [{"blocks": [2, 1]}, {"blocks": [4, 2, 1], "weights": [1, 3, 2]}],
+    "edge-hats": [{}, {"widths": [2], "weights": [3, 2]}, {"widths": [[], [2]], "weights": [[1], [5, 4]]}],
     "hats": [{}, {"widths": [2], "weights": [3, 2]}, {"widths": [4, 2], "weights": [5, 4, 7]}],
     "blocks": [{"blocks": [2, 1]}, {"blocks": [4, 2, 1], "weights": [2, 1, 3]}],
     "prefix": [{}, {"reverse": True}],

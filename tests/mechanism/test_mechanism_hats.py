@@ -42,8 +42,8 @@ def policies_on(domain: sf.Domain) -> list[sf.Policy]:
     size = domain.size
     path = [(i, i + 1) for i in range(size - 1)]
     found = [sf.bounded(domain), sf.unbounded(domain), sf.graph(domain, [*path, (0, size - 1), (2, sf.ABSENT)])]
+    found += [sf.threshold(domain, theta) for theta in (1, 3, size - 1)]
     if domain.ndim == 1:
-        found += [sf.threshold(domain, theta) for theta in (1, 3, size - 1)]
         found += [sf.within(domain, 0.3, sources="boundary"), sf.within(domain, 0.2, sources=[(0.1,)])]
     return found
 
@@ -187,7 +187,7 @@ def test_a_plan_takes_hats_for_ranges_on_grids_under_the_standard_policies():
 def test_a_plan_does_not_try_hats_where_they_cannot_win():
     line = sf.Line(0, 1, cells=256)
     assert "hats" not in dict(variants(sf.unbounded(line), sf.histogram()))
-    assert "hats" not in dict(variants(sf.threshold(line, 4), sf.ranges()))
+    assert "hats" in dict(variants(sf.threshold(line, 4), sf.ranges()))  # good under replace-one is good here
     assert "hats" in dict(variants(sf.threshold(line, 100), sf.ranges()))
     assert "hats" in dict(variants(sf.unbounded(sf.Line(0, 1, cells=2**17)), sf.ranges()))
     assert "hats" not in dict(variants(sf.unbounded(sf.Line(0, 1, cells=2**17 + 1)), sf.ranges()))  # too long to weigh
@@ -228,12 +228,6 @@ def test_a_mechanism_survives_its_description(shape, options):
 @pytest.mark.parametrize(
     ("policy", "options", "message"),
     [
-        (
-            sf.threshold(box((4, 4)), 1),
-            {},
-            "mechanism='hats' is for lines, and on grids for add/remove and replace-one; under moves on a grid use "
-            "mechanism='edges'. Nothing was drawn or recorded.",
-        ),
         (
             sf.unbounded(box((2**20 + 1,))),
             {},

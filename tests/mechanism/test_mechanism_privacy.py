@@ -154,7 +154,7 @@ def test_the_rounding_estimator_is_least_squares_but_for_its_rounding(n, seed):
     assert np.allclose(got, exact, atol=1e-3 * np.abs(exact).max())
 
 
-@pytest.mark.parametrize("name", ["edges", "edge-haar", "edge-hierarchy"])
+@pytest.mark.parametrize("name", ["edges", "edge-haar", "edge-hierarchy", "edge-hats"])
 @pytest.mark.parametrize("shape", [(5, 7), (8, 8), (3, 4, 5)], ids=str)
 @pytest.mark.parametrize("size", [10, 10**6])
 def test_edge_estimators_in_several_dimensions_are_equivariant(name, shape, size):
@@ -195,5 +195,5 @@ def test_an_estimator_that_is_nearly_unbiased_would_leak():
 
 def test_every_linear_mechanism_is_tried_somewhere():
     used = {mechanism.name for policy in EVERY for mechanism in built(policy)}
-    linear = {"identity", "prefix", "haar", "hierarchy", "hats", "edges", "edge-haar", "edge-hierarchy"}
+    linear = {"identity", "prefix", "haar", "hierarchy", "hats", "edges", "edge-haar", "edge-hierarchy", "edge-hats"}
     assert linear | {"policy-edges", "blocks"} <= used <= set(mechanisms())

@@ -16,7 +16,9 @@ COUNTS = np.random.default_rng(5).integers(0, 40, SPACE.shape)
 APART = sf.policy(SPACE, hide=sf.move(0.2) | sf.change("mode"), public=["hour"])
 
 
-@pytest.mark.parametrize("mechanism", ["identity", "haar", "hierarchy", "edges", "edge-haar", "edge-hierarchy"])
+@pytest.mark.parametrize(
+    "mechanism", ["identity", "haar", "hierarchy", "edges", "edge-haar", "edge-hierarchy", "edge-hats"]
+)
 def test_the_joint_table_of_what_nothing_changes_is_exact(mechanism: str) -> None:
     release = sf.plan(APART, sf.histogram(), epsilon=1, mechanism=mechanism).publish(COUNTS)
     assert (release.counts.sum(axis=(0, 1, 3)) == COUNTS.sum(axis=(0, 1, 3))).all()

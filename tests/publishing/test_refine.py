@@ -31,6 +31,7 @@ CASES = {
     "edges": (sf.within(GRID, 0.2, sources="boundary"), {}),
     "edge-haar": (sf.threshold(GRID, 1), {}),
     "edge-hierarchy": (sf.threshold(GRID, 1), {}),
+    "edge-hats": (sf.threshold(GRID, 1), {}),
     "policy-edges": (sf.threshold(LINE, 3), {}),
     "blocks": (sf.threshold(LINE, 2), {}),
     "spanner": (sf.threshold(LINE, 3), {}),

@@ -244,6 +244,7 @@ HOLDS = [
     (2, "unbounded", "haar"),
     (2, "within", "edges"),
     (2, "within", "edge-hierarchy"),
+    (2, "within", "edge-hats"),
     (2, "sources", "edges"),
     (1, "bounded", "dawa"),
     (1, "unbounded", "dawa"),

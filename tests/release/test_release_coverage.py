@@ -159,6 +159,7 @@ LARGE = [
     ((256, 256), "hierarchy"),
     ((256, 256), "haar"),
     ((256, 256), "edge-hierarchy"),
+    ((256, 256), "edge-hats"),
     ((64, 64, 64), "hierarchy"),
     ((64, 64, 64), "hats"),
     ((16, 16, 16, 16), "hierarchy"),

@@ -48,6 +48,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "lines": (sf.within(GRID, 0.2, sources=[[[0.5, 40.5], [0.7, 40.9]]]), "edge-haar", {}),
     "globe": (sf.within(GRID, 30_000, metric="great-circle"), "edges", {}),
     "edge-hierarchy": (sf.threshold(GRID, 1), "edge-hierarchy", {}),
+    "edge-hats": (sf.threshold(GRID, 1), "edge-hats", {}),
     "policy-edges": (sf.threshold(LINE, 3), "policy-edges", {}),
     "spanner": (sf.threshold(GRID, 3), "spanner", {"side": 2, "share": 40}),
     "shifted": (sf.within(GRID, 0.2), "shifted", {"width": 3}),

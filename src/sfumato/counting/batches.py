@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.counting.columns import ENTITY, UNREADABLE
+from sfumato.counting.columns import ENTITY, UNREADABLE, Field
 from sfumato.counting.entities import Entities
 from sfumato.counting.frames import arrow_reader
 from sfumato.counting.hushing import hushed
 from sfumato.counting.inputs import Database
 from sfumato.counting.place import Placer, fixed_width
+from sfumato.counting.points import points_of
 from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain
@@ -44,12 +45,18 @@ _TAKEN = {
 """How a batch tells that there is no value, by what the axis reads."""
 
 
+def _taken(field: Field) -> str:
+    reads = "numbers" if field.is_number or field.axis is None else field.axis.reads
+    return "{0}" if field.geometry else _TAKEN[reads]
+
+
 class Batches:
     """The needed columns of a frame, in batches."""
 
     def __init__(self, view: View, domain: Domain, database: Database, *, entity: str | None) -> None:
         self.domain, self.view, self.entity = domain, view, entity
         self._relation = relation_of(view, database)
+        self._fields = [field for field in view.fields if field.axis is not None]
 
     def rows(self) -> int:
         """How many rows there are; for Parquet files this is in their footers."""
@@ -63,7 +70,7 @@ class Batches:
         """Record batches of the axes' columns, of digests where entities matter (null: nobody), and of whether a
         coordinate could not be read where that can be.
         """
-        fields = [f"{_TAKEN[axis.reads].format(f'c{i}')} AS c{i}" for i, axis in enumerate(self.domain.axes)]
+        fields = [f"{_taken(field).format(field.alias)} AS {field.alias}" for field in self._fields]
         if self.entity is not None:
             fields.append(f"{hushed('The entities could not be read', self._digest, self.view.advice)} AS {ENTITY}")
         if self.view.unreadable:
@@ -79,7 +86,23 @@ class Batches:
             batch = hushed("The records could not be read", lambda: next(batches, None), self.view.advice)
             if batch is None:
                 return
-            yield batch
+            yield self._unfolded(batch)
+
+    def _unfolded(self, batch: Any) -> Any:
+        """With two columns of coordinates in the place of one of points."""
+        if not any(field.geometry for field in self._fields):
+            return batch
+        import pyarrow as pa
+
+        columns: list[Any] = []
+        for i, column in enumerate(batch.columns):
+            field = self._fields[i] if i < len(self._fields) else None
+            if field is None or not field.geometry:
+                columns.append(column)
+                continue
+            places = points_of(column, field.column)
+            columns += [pa.array(np.ascontiguousarray(places[:, k])) for k in range(2)]
+        return pa.RecordBatch.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
 
     def _digest(self) -> str:
         """SQL for a 64-bit digest of the entity, null where there is none (null or NaN).
@@ -118,7 +141,7 @@ def count_batches(
         if bounded is None:
             np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
         else:
-            column = batch.column(stream.domain.ndim)
+            column = batch.column(sum(axis.arity for axis in stream.domain.axes))
             entities = fixed_width(column, np.uint64)
             entities = entities if present is None else entities[present]
             if column.null_count:  # a record of nobody is no record: whose share would it use up?

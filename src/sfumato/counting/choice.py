@@ -3,33 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from sfumato.counting.columns import Columns
-from sfumato.domain import Domain
+from sfumato.domain import Areas, Axis, Domain
+from sfumato.domain.factor import PLACE
 from sfumato.errors import InvalidInput
 from sfumato.naming import nearest
 
 _BY_ORDER = "xyz"
+PLACES = ("lon", "lat", "geometry")
+"""Keywords of a place that is told by two columns or by points, where no axis bears the name."""
 
 
 def choose_columns(
     domain: Domain,
     by_order: tuple[str | None, str | None, str | None],
-    by_name: Mapping[str, str] | None,
+    by_name: Mapping[str, Any] | None,
     entity: str | None,
     keywords: Mapping[str, Any] | None = None,
 ) -> Columns:
     """The column of every axis: by a keyword of its name, by ``columns``, or the one of its own name.
 
     ``x``, ``y`` and ``z`` name the columns of the axes of these names; where there is none of the name, those of the
-    first, the second and the third axis.
+    first, the second and the third axis. Of a place of regions ``x`` and ``y``, or ``lon`` and ``lat``, are the two
+    columns, and ``geometry`` is one of points.
     """
-    chosen: dict[str, str] = {}
+    chosen: dict[str, Any] = {}
+    place = place_of(domain)
+    if place is not None:
+        told, by_order, keywords = _placed(domain, place, by_order, dict(keywords or {}))
+        if told is not None:
+            chosen[place.name] = told
     for axis, column in (*_lettered(domain, by_order), *(keywords or {}).items(), *_listed(domain, by_name)):
         if chosen.setdefault(axis, column) != column:
             raise InvalidInput(f"The column of axis {axis!r} is given twice. Name it once.")
-    return Columns(tuple(chosen.get(name, name) for name in domain.names), entity)
+    return Columns(tuple(chosen.get(axis.name, _usual(axis)) for axis in domain.axes), entity)
+
+
+def place_of(domain: Domain) -> Areas | None:
+    """The axis of regions that `lon` and `lat` speak of: the one of that kind, or that named ``place``."""
+    found = [cast(Areas, axis) for axis in domain.axes if axis.reads == "places"]
+    named = [axis for axis in found if axis.name == PLACE] or found
+    return named[0] if len(named) == 1 else None
+
+
+def _usual(axis: Axis) -> str | tuple[str, str]:
+    return axis.name if axis.arity == 1 else ("lon", "lat")
+
+
+def _placed(
+    domain: Domain, place: Areas, by_order: tuple[str | None, ...], keywords: dict[str, Any]
+) -> tuple[Any, tuple[str | None, str | None, str | None], dict[str, Any]]:
+    """What is said of the columns of a place; and what else was said."""
+    x, y, z = by_order
+    said = {name: keywords.pop(name) for name in PLACES if name in keywords and name not in domain.names}
+    own = {name: value for name, value in (("x", x), ("y", y)) if value is not None and name not in domain.names}
+    if own:
+        x, y = (None if name in own else value for name, value in (("x", x), ("y", y)))
+    pairs = [tuple(part.get(name) for name in names) for part, names in ((own, "xy"), (said, ("lon", "lat")))]
+    told: list[Any] = [pair for pair in pairs if any(pair)] + [said[name] for name in ("geometry",) if name in said]
+    if len(told) > 1 or any(isinstance(pair, tuple) and None in pair for pair in told):
+        raise InvalidInput(
+            f"the place {place.name!r} is told by two columns, x= and y= or lon= and lat=, or by points in one, "
+            "geometry=. Nothing was counted. Give one of these."
+        )
+    if any(pairs[1]) and place.crs not in ("EPSG:4326", "OGC:CRS84"):
+        raise InvalidInput(
+            f"lon= and lat= are those of WGS84, and the regions are in {place.crs[:60]}. Nothing was counted. Give "
+            "coordinates of that CRS with x= and y=, or points with geometry=."
+        )
+    return (told[0] if told else None), (x, y, z), keywords
 
 
 def check_keywords(domain: Domain, keywords: Mapping[str, Any], own: Mapping[str, bool], listed: Any) -> None:
@@ -37,11 +81,12 @@ def check_keywords(domain: Domain, keywords: Mapping[str, Any], own: Mapping[str
 
     An axis that bears the name of a keyword has its column in ``columns=``, and the keyword then is what it always is.
     """
+    places = () if place_of(domain) is None else PLACES
     for name in keywords:
-        if name not in domain.names:
+        if name not in (*domain.names, *places):
             raise InvalidInput(
                 f"{name}= is no keyword of sf.count and no axis of the domain, whose axes are {_names(domain)}."
-                f"{nearest(name, [*domain.names, *own])} Nothing was counted."
+                f"{nearest(name, [*domain.names, *places, *own])} Nothing was counted."
             )
     for name, given in own.items():
         if given and name in domain.names and name not in (listed or {}):

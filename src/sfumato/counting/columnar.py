@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sfumato.counting.columns import Field
+from sfumato.counting.geometries import check_duckdb
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import INTEGERS, WIDE, as_double, column_list, is_number, literal
 from sfumato.counting.ticks import check_kind, is_time, is_zoned, of_duckdb
@@ -114,6 +115,9 @@ def _top(rows: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
 def read_as(field: Field, part: ParquetPart, mixed: bool) -> str:
     """SQL for a column: times as microseconds, numbers as doubles where files disagree, others as they are."""
     position = part.header.index(field.column)
+    if field.geometry:
+        check_duckdb(field, part.types[position])
+        return f"CAST(k{position} AS BLOB)"
     if field.times is not None:
         check_kind(field, part.types[position])
         return of_duckdb(field.times, part.types[position], f"k{position}")

@@ -22,20 +22,18 @@ way that cannot be read."""
 
 @dataclass(frozen=True)
 class Columns:
-    """One column name for each axis, in order, and the column that names the entity, if any."""
+    """The column of each axis, in order (two of a place that is told by two), and that of the entity, if any."""
 
-    axes: tuple[str, ...]
+    axes: tuple[str | tuple[str, ...], ...]
     entity: str | None = None
-
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """Every column that has to be read, once."""
-        return tuple(dict.fromkeys((*self.axes, *(() if self.entity is None else (self.entity,)))))
 
     def fields(self, domain: Domain) -> tuple[Field, ...]:
         """What is to be read, under names that no engine can take for another column's."""
-        axes = [Field(f"c{i}", name, axis) for i, (axis, name) in enumerate(zip(domain.axes, self.axes, strict=True))]
-        return (*axes, *(() if self.entity is None else (Field(ENTITY, self.entity, None),)))
+        found: list[Field] = []
+        for axis, given in zip(domain.axes, self.axes, strict=True):
+            names = given if isinstance(given, tuple) else (given,)
+            found += [Field(f"c{len(found) + i}", name, axis, len(names) < axis.arity) for i, name in enumerate(names)]
+        return (*found, *(() if self.entity is None else (Field(ENTITY, self.entity, None),)))
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,8 @@ class Field:
     alias: str
     column: str
     axis: Axis | None
+    geometry: bool = False
+    """Whether it holds points, both coordinates of a place at once."""
 
     @property
     def labels(self) -> Labels | None:
@@ -63,7 +63,7 @@ class Field:
     @property
     def is_number(self) -> bool:
         """Whether the column is a coordinate."""
-        return self.axis is not None and self.axis.reads == "numbers"
+        return self.axis is not None and self.axis.reads in ("numbers", "places") and not self.geometry
 
     @property
     def needs(self) -> str:
@@ -92,7 +92,7 @@ def check_columns(fields: tuple[Field, ...], schema: Mapping[str, nw.dtypes.DTyp
                     f"Column {name!r} is of type {kind}, by which an entity cannot be told from another one reliably. "
                     "Nothing was counted. Convert the column to whole numbers or strings first."
                 )
-        elif not _fits(axis, kind):
+        elif not field.geometry and not _fits(axis, kind):
             refuse_type(field, str(kind))
         if field.times is not None:
             field.check_zone(zoned=getattr(kind, "time_zone", None) is not None)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.counting.arrow import private_reader, private_table
 from sfumato.counting.columns import Field, check_columns
+from sfumato.counting.geometries import check_arrow, check_duckdb, refuse_others
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import WIDE, as_double, column_list, is_number, quoted
 from sfumato.counting.ticks import check_kind, is_time, of_duckdb, of_polars
@@ -91,10 +92,17 @@ def private_frame(frame: Frame, fields: Sequence[Field], database: Database) -> 
         column_list(list(native.columns), needed, folded=True)
         kinds = dict(zip(native.columns, map(str, native.types), strict=True))
         for field in fields:
+            check_duckdb(field, kinds[field.column])
             if field.times is not None:
                 check_kind(field, kinds[field.column])
-        _checked([field for field in fields if field.times is None], frame.collect_schema())
+        plain = [field for field in fields if field.times is None and not field.geometry]
+        _checked(plain, frame.collect_schema())
         return private_relation(native, fields)
+    if engine.is_pyarrow():
+        for field in fields:
+            check_arrow(field, native.schema.field(field.column)) if field.column in native.column_names else None
+    else:
+        refuse_others(fields, f"a frame of {engine.name.lower()}")
     if engine.is_pyarrow() or engine.is_pandas():
         names = list(native.column_names if engine.is_pyarrow() else native.columns)
         column_list(names, needed)
@@ -128,6 +136,8 @@ def private_stream(reader: Any, fields: Sequence[Field], database: Database) -> 
     names = list(reader.schema.names)
     column_list(names, tuple(dict.fromkeys(field.column for field in fields)))
     positions = [names.index(field.column) for field in fields]
+    for field, i in zip(fields, positions, strict=True):
+        check_arrow(field, reader.schema.field(i))
     renamed = reader.schema.empty_table().select(positions).rename_columns([field.alias for field in fields])
     check_columns(tuple(fields), hushed(_READ, lambda: nw.from_native(renamed).schema))
     private = hushed(_READ, lambda: private_reader(reader, fields, positions))
@@ -145,6 +155,8 @@ def private_relation(relation: Any, fields: Sequence[Field], keep: Sequence[str]
 
 def from_duckdb(field: Field, kind: str, column: str) -> str:
     """SQL for a column of a DuckDB type as counting needs it."""
+    if field.geometry:
+        return f"CAST({column} AS BLOB)"
     if field.is_number and is_number(kind):
         return as_double(kind, column)
     if field.times is not None:  # of files they are whole numbers already

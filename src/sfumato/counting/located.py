@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.counting.batches import Batches
-from sfumato.counting.columns import Columns
+from sfumato.counting.choice import choose_columns
 from sfumato.counting.inputs import Database, open_view
 from sfumato.counting.place import Placer
 from sfumato.counting.report import CountReport
@@ -40,7 +40,7 @@ def locate_records(
                 f"columns={given!r} names the axis {axis!r}; the axes are {', '.join(map(repr, domain.names))}."
                 f"{nearest(axis, domain.names)} Nothing was drawn or recorded."
             )
-    chosen = Columns(tuple(given.get(name, name) for name in domain.names))
+    chosen = choose_columns(domain, (None, None, None), given, None)
     open_ended = widened(domain)
     cells: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     rows = missing = outside = 0

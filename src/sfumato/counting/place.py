@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Axis, Domain, Labels, Ordered
+from sfumato.domain import Areas, Axis, Domain, Labels, Ordered
 from sfumato.domain.labels import unknown_label
 from sfumato.domain.timed import NO_TIME
 from sfumato.errors import InvalidInput
@@ -26,7 +26,7 @@ class Placer:
 
     def __call__(self, batch: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, int]:
         """The cells of the records, which rows are records (None: all), and how many of them lie outside."""
-        columns = [self._column(axis, batch.column(i)) for i, axis in enumerate(self.domain.axes)]
+        columns = self._columns(batch)
         absent = [missing for column in columns if (missing := _missing(column)) is not None]
         present = ~np.logical_or.reduce(absent) if absent else None
         if present is not None:
@@ -36,11 +36,22 @@ class Placer:
         for axis, column in zip(self.domain.axes, columns, strict=True):
             if isinstance(axis, Ordered):
                 outside |= axis.take(column, cells)
+            elif axis.reads == "places":
+                outside |= cast(Areas, axis).take(column, cells)
             else:
                 self._accumulate_labels(axis, column, cells, outside)
         if self.drop:
             cells[outside] = DROPPED
         return cells, present, int(np.count_nonzero(outside))
+
+    def _columns(self, batch: Any) -> list[NDArray[Any]]:
+        """The values along every axis; places as rows of two coordinates."""
+        found, at = [], 0
+        for axis in self.domain.axes:
+            parts = [self._column(axis, batch.column(at + i)) for i in range(axis.arity)]
+            found.append(parts[0] if len(parts) == 1 else np.stack(parts, axis=-1))
+            at += axis.arity
+        return found
 
     def _column(self, axis: Axis, values: Any) -> NDArray[Any]:
         """Coordinates, or positions of labels with -1 for an unknown one, NaN where there is none; or times in
@@ -79,6 +90,8 @@ def _missing(column: NDArray[Any]) -> NDArray[np.bool_] | None:
     """Which rows have no value, or None where all have one; a minimum is NaN when a value is."""
     if column.dtype.kind == "i":
         return column == NO_TIME if column.min(initial=0) == NO_TIME else None
+    if column.ndim > 1:
+        return np.isnan(column).any(axis=1) if np.isnan(column.min(initial=0.0)) else None
     return np.isnan(column) if np.isnan(column.min(initial=0.0)) else None
 
 

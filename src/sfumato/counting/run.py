@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from sfumato.counting.batches import Batches, count_batches
-from sfumato.counting.choice import check_keywords, choose_columns
+from sfumato.counting.choice import check_keywords, choose_columns, place_of
 from sfumato.counting.counts import Counts
 from sfumato.counting.frames import is_native
 from sfumato.counting.inputs import Database, is_files, open_view
 from sfumato.counting.native import count_native, is_dear, refuse_dear
+from sfumato.counting.points import is_geographic, unfolded
 from sfumato.counting.progress import Progress, advancing
 from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
@@ -39,7 +40,7 @@ def count(
     x: str | None = None,
     y: str | None = None,
     z: str | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     entity: str | None = None,
     max_per_entity: int | None = None,
     outside: Literal["clamp", "drop"] = "clamp",
@@ -61,6 +62,12 @@ def count(
     *Columns.* One keyword an axis, by the axis's name: ``x="lon", y="lat", t="pickup", mode="kind"``; by default a
     column has its axis's name. ``columns={"axis": "column"}`` takes any name, also those that are keywords here or no
     names of Python's. Where the domain has no axis of the name, ``x``, ``y`` and ``z`` stand for its first three axes.
+
+    *Places* on regions are two columns, ``lon=`` and ``lat=`` (WGS84) or ``x=`` and ``y=`` (of the domain's CRS), or
+    points in one, ``geometry=``: of a GeoDataFrame, whose CRS is transformed to the domain's where it is another, or of
+    GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}`` says the same. By default they are
+    the points of a GeoDataFrame, and the columns ``lon`` and ``lat`` of anything else. What lies in no region is
+    counted elsewhere.
 
     *Times* are dates and datetimes, of files of text also ISO 8601. A column that tells a zone goes with an axis that
     has one, and one that tells none with an axis that has none; anything else is refused, since it would be a guess. A
@@ -117,6 +124,7 @@ def count(
     if engine == "native":
         refuse_dear(domain)
     randomness = SystemSource() if source is None else require(source)
+    data, columns = _unfolded(data, domain, columns, axes, by_two=x is not None or y is not None)
     chosen = choose_columns(domain, (x, y, z), columns, entity, axes)
     with closing(Database()) as database:
         view = open_view(data, chosen.fields(domain), database)
@@ -135,6 +143,17 @@ def count(
     report.warn()
     chance = limit is None or source is None or source.private
     return Counts(tally.reshape(domain.shape), domain, limit, report, dropped=drop, private=chance)
+
+
+def _unfolded(
+    data: Any, domain: Domain, columns: Mapping[str, Any] | None, axes: dict[str, str], *, by_two: bool
+) -> tuple[Any, Mapping[str, Any] | None]:
+    """A GeoDataFrame with the places of its points as two columns, in the CRS of the domain."""
+    place = place_of(domain)
+    if place is None or not is_geographic(data) or by_two or {"lon", "lat"} & {*axes} or place.name in (columns or {}):
+        return data, columns
+    frame, pair = unfolded(data, axes.pop("geometry", None), place)
+    return frame, {**(columns or {}), place.name: pair}
 
 
 def _stays(frame: Any, domain: Domain) -> bool:

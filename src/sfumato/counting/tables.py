@@ -12,6 +12,7 @@ from sfumato.counting.columnar import ParquetPart
 from sfumato.counting.columns import UNREADABLE, Field
 from sfumato.counting.delimited import CsvPart
 from sfumato.counting.files import find_files
+from sfumato.counting.geometries import refuse_others
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import quoted
 from sfumato.errors import InvalidInput
@@ -31,6 +32,7 @@ class View:
     frame: Any
     unreadable: bool = False
     advice: str = ""
+    fields: tuple[Field, ...] = ()
 
 
 def view_files(paths: list[str | Path], fields: Sequence[Field], database: Database) -> View:
@@ -46,6 +48,7 @@ def view_files(paths: list[str | Path], fields: Sequence[Field], database: Datab
             for part in parquet
         ]
         return View(_union(selects, database), advice=columnar.ADVICE)
+    refuse_others(fields, "a file of text")
     csv = delimited.read_parts(files, database, needed)
     _check_same_columns(csv)
     for field in fields:

@@ -4,6 +4,7 @@ A domain is public. It is declared by the user, never read off the data, and eve
 (policy, workload, mechanism, release) speaks of its cells alone.
 """
 
+from sfumato.domain.areas import Areas
 from sfumato.domain.axis import Axis
 from sfumato.domain.bins import Bins
 from sfumato.domain.cycle import Round
@@ -13,10 +14,12 @@ from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Labels
 from sfumato.domain.ordered import Ordered
 from sfumato.domain.product import Domain
+from sfumato.domain.regions import Regions
 from sfumato.domain.shapes import Categories, Cycle, Grid, Line, Times
 from sfumato.domain.timed import Timed
 
 __all__ = [
+    "Areas",
     "Axis",
     "Bins",
     "Categories",
@@ -28,6 +31,7 @@ __all__ = [
     "Labels",
     "Line",
     "Ordered",
+    "Regions",
     "Round",
     "Timed",
     "Times",

@@ -17,6 +17,7 @@ from sfumato.errors import InvalidInput
 
 OWN = "own"
 SECONDS = "s"
+METRES = "m"
 MOST_PAIRS = 50_000_000
 """Pairs of near cells beyond which a list of them is refused."""
 
@@ -27,8 +28,10 @@ class Axis(ABC):
     name: str
     cells: int
     """How many cells the axis is cut into; they are numbered from zero."""
-    reads: ClassVar[Literal["numbers", "labels", "times"]]
+    reads: ClassVar[Literal["numbers", "labels", "times", "places"]]
     """What its values are, and so which columns can feed it."""
+    named: ClassVar[bool] = False
+    """Whether its cells are asked for by names, its `labels`."""
     ordered: ClassVar[bool] = False
     """Whether its cells have an order, so that ranges of them mean something."""
     winds: ClassVar[bool] = False
@@ -36,8 +39,13 @@ class Axis(ABC):
 
     @property
     def unit(self) -> str | None:
-        """What distances along it are measured in: OWN numbers, SECONDS, or None where values have no distances."""
+        """What distances along it are measured in: OWN numbers, SECONDS, METRES, or None where there are none."""
         return {"numbers": OWN, "times": SECONDS}.get(self.reads)
+
+    @property
+    def arity(self) -> int:
+        """How many numbers or words tell one of its values."""
+        return 1
 
     @property
     def comparisons(self) -> int:
@@ -60,6 +68,10 @@ class Axis(ABC):
     @abstractmethod
     def spec(self) -> dict[str, Any]:
         """The axis as plain data for a file."""
+
+    def identity(self) -> dict[str, Any]:
+        """What of its description it shares with equal axes, and with no others."""
+        return self.spec()
 
     def entry(self) -> dict[str, Any]:
         """The axis without its name as people write it in a file of a publication: a list of edges, a start and stop.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sfumato.domain.areas import Areas, areas_from_spec
 from sfumato.domain.axis import Axis, axis_name
 from sfumato.domain.bins import Bins
 from sfumato.domain.cycle import Round
@@ -13,6 +14,7 @@ from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Labels
 from sfumato.domain.product import Domain
+from sfumato.domain.regions import Regions
 from sfumato.domain.shapes import Categories, Cycle, Grid, Line, Times
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
@@ -66,6 +68,7 @@ _FACES: dict[type[Axis], Callable[[Domain], Domain]] = {
     Labels: _faced(Categories),
     Instants: _faced(Times),
     Round: _faced(Cycle),
+    Areas: _faced(Regions),
 }
 
 
@@ -117,4 +120,5 @@ _KINDS: dict[str, Callable[[Mapping[str, Any]], Axis]] = {
     "bins": lambda spec: Bins(spec["name"], _list(spec["edges"])),
     "times": lambda spec: Instants(spec["name"], _position(spec["start"]), _steps(spec["steps"]), _text(spec["tz"])),
     "cycle": lambda spec: Round(spec["name"], spec["of"], _text(spec["tz"])),
+    "regions": areas_from_spec,
 }

@@ -36,6 +36,7 @@ class Labels(Axis):
     cells: int = field(init=False)
 
     reads = "labels"
+    named = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", axis_name(self.name))

@@ -145,7 +145,16 @@ class Domain:
 
     def spec(self) -> dict[str, Any]:
         """The domain as plain data that JSON can hold; :func:`domain_from_spec` reads it back."""
-        spec: dict[str, Any] = {"axes": [axis.spec() for axis in self.axes]}
+        return self._described([axis.spec() for axis in self.axes])
+
+    def identity(self) -> dict[str, Any]:
+        """The description without what may differ between equal domains: the outlines of regions that have a digest,
+        and the versions of packages that read them.
+        """
+        return self._described([axis.identity() for axis in self.axes])
+
+    def _described(self, axes: list[dict[str, Any]]) -> dict[str, Any]:
+        spec: dict[str, Any] = {"axes": axes}
         if self.factors != usual_factors(self.axes):  # descriptions of earlier versions stay what they were
             spec["factors"] = [{"name": f.name, "axes": list(f.positions)} for f in self.factors]
         return spec
@@ -153,7 +162,7 @@ class Domain:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of the description: equal for equal domains, on every machine."""
-        canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        canonical = json.dumps(self.identity(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def locate(self, points: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.int64]:
@@ -178,18 +187,23 @@ class Domain:
 
     def columns(self, points: ArrayLike | Sequence[ArrayLike]) -> list[NDArray[Any]]:
         """Points as one array for each axis, without a copy where they are arrays already."""
-        expected = f"Expected an array of shape (n, {self.ndim}) or a tuple of {self.ndim} arrays of equal length"
+        wide = sum(axis.arity for axis in self.axes)
+        expected = f"Expected an array of shape (n, {wide}) or a tuple of {self.ndim} arrays of equal length"
         if isinstance(points, tuple):
             columns = [np.asarray(column) for column in points]
-            if len(columns) != self.ndim or any(c.shape != columns[0].shape or c.ndim != 1 for c in columns):
+            if len(columns) != self.ndim or not all(map(_holds, self.axes, columns)) or len(set(map(len, columns))) > 1:
                 raise InvalidInput(f"points is a tuple of {len(points)}, not of matching columns. {expected}.")
             return columns
         array = np.asarray(points)
-        if self.ndim == 1 and array.ndim == 1:
+        if wide == 1 and array.ndim == 1:
             return [array]
-        if array.ndim != 2 or array.shape[1] != self.ndim:
+        if array.ndim != 2 or array.shape[1] != wide:
             raise InvalidInput(f"points has {array.ndim} dimensions of the wrong sizes. {expected}.")
-        return list(array.T)
+        if wide == self.ndim:
+            return list(array.T)
+        ends = np.cumsum([axis.arity for axis in self.axes])
+        parts = [array[:, end - axis.arity : end] for axis, end in zip(self.axes, ends, strict=True)]
+        return [part if axis.arity > 1 else part[:, 0] for axis, part in zip(self.axes, parts, strict=True)]
 
     def ravel(self, index: tuple[ArrayLike, ...]) -> NDArray[np.int64]:
         """Cell numbers from one index for each axis."""
@@ -267,3 +281,8 @@ class Domain:
             return f"Grid(edges=({', '.join(listed(axis.edges.tolist()) for axis in intervals)}){names}{name})"
         bounds = ", ".join(plain(end) for end in (*(a.low for a in intervals), *(a.high for a in intervals)))
         return f"Grid(bounds=({bounds}), shape={tuple(axis.cells for axis in axes)!r}{names}{name})"
+
+
+def _holds(axis: Axis, column: NDArray[Any]) -> bool:
+    """Whether an array has a value of the axis in every row."""
+    return column.shape[1:] == (() if axis.arity == 1 else (axis.arity,)) and column.ndim > 0

@@ -211,6 +211,22 @@ class Kronecker(Operator):
             )
         return scipy.sparse.csc_matrix(reduce(scipy.sparse.kron, parts))
 
+    def apart(self, reaches: NDArray[np.int64]) -> int | None:
+        """Products a ⊗ b and c ⊗ d share `Σ min(a_i·b_j, c_i·d_j) ≥ Σ min(a_i, c_i)·Σ min(b_j, d_j)`, and what is not
+        shared is counted twice. Nothing is said where one of the factors does not know what its columns share.
+        """
+        kept: list[list[int]] = []  # Python's numbers, which never wrap
+        for factor, along in zip(self._factors, reaches.T, strict=True):
+            steps, which = np.unique(np.minimum(along, factor.cols - 1), return_inverse=True)
+            shares = [share for step in steps if (share := factor.shared(int(step))) is not None]
+            if len(shares) < len(steps):
+                return None
+            kept.append([shares[i] for i in which])
+        if not len(reaches):
+            return 0
+        whole = math.prod(int(factor.shared(0) or 0) for factor in self._factors)
+        return int(2 * whole - 2 * min(math.prod(row) for row in zip(*kept, strict=True)))
+
     @property
     def largest_norm(self) -> int | float:
         """The product of the factors' largest norms."""

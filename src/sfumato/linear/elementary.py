@@ -17,6 +17,7 @@ class Identity(Operator):
 
     fraction_bits = 0
     keeps_fractions = False
+    factor_bits = 0
 
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n
@@ -41,6 +42,10 @@ class Identity(Operator):
         """Two cells have a row each."""
         return np.where(u == v, 0, 2)
 
+    def shared(self, reach: int) -> int:
+        """Two cells share nothing."""
+        return 1 if min(reach, self.cols - 1) == 0 else 0
+
     def farthest(self, offsets: Array) -> int:
         """Any two cells differ in two rows."""
         return 2 if len(offsets) and self.cols > 1 else 0
@@ -56,6 +61,13 @@ class Identity(Operator):
         if offset is None:
             return PairTypes.of(values, [same, other] if self.cols > 1 else [same])
         return PairTypes.of(values, [same if offset == 0 else other])
+
+    def types_of_pairs(self, u: NDArray[np.int64], v: NDArray[np.int64]) -> PairTypes:
+        """Those of pairs of one cell, of pairs of two, or both."""
+        same = u == v
+        found = [self.pair_types(0)] if same.any() else []
+        other = PairTypes.of([(1, 1), (1, 0), (0, 1)], [(0, 1, 1)])
+        return found[0] if same.all() and found else found[0].joined(other) if found else other
 
     def range_terms(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Array, Array]:
         """Weight one for the whole cells, a share for the one that is cut at either end."""

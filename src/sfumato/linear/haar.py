@@ -26,6 +26,7 @@ class Haar(Operator):
     """
 
     keeps_fractions = False
+    factor_bits = 0
 
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n

@@ -25,6 +25,8 @@ STEPS = 64
 # average, the middle one half as much wider. Near an end ranges are short, and short hats serve them better.
 CROWDED = 6
 MOST_LEVELS = 64
+# Bits behind the point of estimates in fixed point.
+FRACTION_BITS = 14
 
 
 class Hats(Operator):
@@ -146,6 +148,31 @@ class Hats(Operator):
         beyond = self._variances.solve(y[..., : self.hats] - _apply(self._hats, alone))
         return alone + _apply(self._variances.spread.T, beyond)
 
+    keeps_fractions = True
+    """Whether numbers with bits behind the point get no more of them by its inverse."""
+    fraction_bits = FRACTION_BITS
+
+    @property
+    def factor_bits(self) -> int:
+        """How many bits a sum under a hat may have more than the values of its cells."""
+        widest = max((int(np.bincount(level.interval).max()) for level in self._levels), default=1)
+        return (2 * widest * self.total).bit_length()
+
+    def solved(self, y: Integers, bits: int) -> tuple[Integers, int]:
+        """A⁺·y of numbers with so many bits behind the point, nearly, in integers, and how many they have then; and
+        *exactly* equivariant: A·z added to y adds z.
+
+        A cell's own value is `own·a + ρ` with 0 ≤ ρ < own, and a hat's is `H·a + r`. The remainders ρ and r do not
+        change when an integer z is added to the cells, so neither does anything that is made of them: least squares on
+        the remainders, in floating point, rounded once. Nothing about z can leak.
+        """
+        if not bits:
+            y, bits = y << self.fraction_bits, self.fraction_bits
+        whole, rest = np.divmod(y[..., self.hats :], self._own)
+        beyond = y[..., : self.hats] - _apply(self._hats, whole)
+        left = self.pinv(np.concatenate([beyond, rest], axis=-1).astype(np.float64))
+        return whole + np.rint(left).astype(np.int64), bits
+
     def pinv_transpose(self, q: Array) -> Array:
         """`Q⁻¹E·q` for the hats, and for the cells what these leave of q."""
         asked = np.asarray(q, dtype=np.float64)
@@ -203,15 +230,21 @@ class Hats(Operator):
         as far as that: the largest offset is enough.
         """
         there = offsets[(offsets > 0) & (offsets < self.cols)]
-        if not len(there):
-            return 0
-        offset = int(there.max())
+        return 2 * (self.total - self.shared(int(there.max()))) if len(there) else 0
+
+    def shared(self, reach: int) -> int:
+        """Least where two columns are as far apart as they may be, for the reason above."""
+        offset = min(reach, self.cols - 1)
+        if offset == 0:
+            return self.total
         shared = np.zeros(self.cols - offset, dtype=np.int64)
         for interval, before, after, _, _ in self._levels:
             steps = interval[offset:] - interval[:-offset]
             same = np.minimum(before[offset:], before[:-offset]) + np.minimum(after[offset:], after[:-offset])
             shared += np.where(steps == 0, same, np.where(steps == 1, np.minimum(before[offset:], after[:-offset]), 0))
-        return int(2 * self.total - 2 * shared.min())
+        return int(shared.min())
+
+    has_many_types = True
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """Of all pairs whatever, the one that is farthest in any product: two columns that share no row.

@@ -120,6 +120,11 @@ class Hierarchy(Operator):
             value = best[depth + 1] + share[depth] * _spread(value - sums[depth], ratio, self._sizes[depth + 1])
         return np.asarray(value, dtype=np.float64)
 
+    @property
+    def factor_bits(self) -> int:
+        """How many bits the coefficients of the two passes have."""
+        return self.fraction_bits
+
     def inverse_fixed_point(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
         """2^fraction_bits · A⁺·y, nearly, in integers, and *exactly* equivariant: A·z added to y adds 2^bits·z.
 

@@ -36,6 +36,8 @@ class Operator(Estimator):
 
     # Whether `pair_types` says more than the columns themselves.
     has_structure = True
+    # Whether nearly every pair of columns is a type of its own.
+    has_many_types = False
 
     @property
     def factors(self) -> tuple[Operator, ...]:
@@ -100,6 +102,20 @@ class Operator(Estimator):
     def farthest(self, offsets: Array) -> int | None:
         """The largest L1 distance of two columns that lie one of the offsets 1, 2, …, r apart; None: no closed form."""
         del offsets
+        return None
+
+    def shared(self, reach: int) -> int | None:
+        """The least Σ min(a, b) of two columns a, b at most `reach` apart, where all columns are non-negative, sum to
+        the same, and share less the farther they are apart; None elsewhere.
+        """
+        del reach
+        return None
+
+    def apart(self, reaches: NDArray[np.int64]) -> int | None:
+        """A bound on the L1 distance of two columns that are no farther apart, along all axes together, than one of the
+        rows of `reaches`; None: no closed form.
+        """
+        del reaches
         return None
 
     def pair_types(self, offset: int | None) -> PairTypes:

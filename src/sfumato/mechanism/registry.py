@@ -17,7 +17,7 @@ from sfumato.exact import is_whole, positive_fraction, shown, text, written
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.cells import greedy, strategies
 from sfumato.mechanism.cells.given import GIVEN
-from sfumato.mechanism.edges import named, policy_edges, spanning, tree
+from sfumato.mechanism.edges import edge_hats, named, policy_edges, spanning, tree
 from sfumato.mechanism.entry import Builder, Entry, Options, Settings, as_it_is, nothing_to_choose
 from sfumato.mechanism.grids import shifted
 from sfumato.mechanism.partitions import adaptive
@@ -34,6 +34,7 @@ _OURS = (
     named.EDGES,
     named.EDGE_HAAR,
     named.EDGE_HIERARCHY,
+    edge_hats.EDGE_HATS,
     policy_edges.POLICY_EDGES,
     strategies.BLOCKS,
     spanning.SPANNER,

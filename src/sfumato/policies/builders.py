@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,9 +135,9 @@ def _pairs(domain: Domain, edges: Any) -> NDArray[np.int64]:
 def _labels(domain: Domain) -> dict[Any, int]:
     """The cell of every label, where one may name cells by them."""
     axis = domain.axes[0]
-    if domain.ndim != 1 or not isinstance(axis, Labels):
+    if domain.ndim != 1 or not axis.named:
         return {}
-    return {label: cell for cell, label in enumerate(axis.labels)}
+    return {label: cell for cell, label in enumerate(cast(Labels, axis).labels)}
 
 
 def _from_sparse(domain: Domain, matrix: Any) -> NDArray[np.int64]:

@@ -48,6 +48,10 @@ class Moves(ABC):
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Every edge as a pair of cell numbers."""
 
+    def alone(self) -> Moves | None:
+        """The same as moves of a domain that has no other factor, where they are told otherwise there."""
+        return None
+
     @property
     def stencil(self) -> Stencil | None:
         """Themselves, where they are the same from every cell of a line or grid."""

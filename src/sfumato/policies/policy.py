@@ -69,7 +69,8 @@ class Policy:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of the specification: equal for equal policies, and only for those."""
-        canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"))
+        same = {"name": self.name, "domain": self.domain.identity(), **self.arguments}
+        canonical = json.dumps(same, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def describe(self) -> str:

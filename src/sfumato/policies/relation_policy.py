@@ -146,6 +146,10 @@ def _moves(
         return Complete()
     if not terms:
         return NoMoves()
+    if len(domain.factors) == len(terms) == len(terms[0]) == 1 and not origins:
+        alone = terms[0][0].moves.alone()
+        if alone is not None:
+            return alone
     unchanged = tuple(i for name in left for i in domain.factor(name).positions)
     return ProductMoves(terms=terms, origins=origins, unchanged=unchanged)
 

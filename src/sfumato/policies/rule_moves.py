@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.policies.moves import Complete, Moves, Neighbours
+from sfumato.policies.near_places import NearPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.uneven import Ahead
 from sfumato.policies.within import built_within, exceeds, within
@@ -56,6 +57,8 @@ def _moved(move: Move, part: Domain) -> Moves:
             return Complete()
         return built_within(part, move.delta.amount, metric=move.metric).moves
     (axis,) = part.axes
+    if axis.unit == METRES:
+        return NearPlaces(partial(axis.near, move.delta.amount), axis.cells)
     amount = _in_time(move.delta.amount)
     if axis.winds:
         return Neighbours(axis.near(amount), axis.cells)
@@ -84,8 +87,20 @@ def _refuse_units(move: Move, part: Domain) -> None:
                 "places inside the bounds; or give delta in the axes' own units."
             )
         return  # whether these are degrees is for the metric to say
+    if units == {METRES} and move.delta.unit == METRES:
+        if move.metric != "geodesic":
+            raise InvalidInput(
+                f"hide moves {name!r} by less than {move.delta} on a sphere, and its regions are on the ellipsoid. "
+                "Nothing was built. Leave metric= out."
+            )
+        if move.sources is not None:
+            raise InvalidInput(
+                f"hide moves {name!r} with sources, which are not known to regions. Nothing was built. Leave them out, "
+                "or join the move with | sf.presence()."
+            )
     if {move.delta.unit} != units:
         wanted = "a time, such as '30 min'" if SECONDS in units else "a number in its own units"
+        wanted = "metres, such as '500 m'" if METRES in units else wanted
         raise InvalidInput(
             f"hide moves {name!r} by less than {move.delta}"
             f"{'' if move.delta.unit == SECONDS else ' of its own units'}, but that is measured in {wanted}. Nothing "

@@ -6,6 +6,9 @@ of pairs of values that its rows show (`PairTypes`). Along one axis an offset me
 for each level), every combination of types occurs somewhere on the grid, and the maximum over offsets and types is
 exact.
 
+Hats show too many types for that along two long axes. There the columns are bounded from what any two of them share
+along every axis (`Operator.apart`): an upper bound, computed from what is built, and never above that of replace-one.
+
 Everything is added in 64-bit integers, and a sum that wrapped would be a promise that is not kept. So the largest norm
 of a column is bounded first, in Python's integers and before any way of computing is chosen: every sum below is one of
 differences of two columns, at most twice that bound.
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 LARGEST_PAIRWISE = 4_000_000_000
 LARGEST_TYPES = 100_000_000
+# Beyond so many entries of a factor the ways in which its columns differ are not written out along two axes.
+FEW_ENTRIES = 1 << 11
 # Columns with a larger norm than this are refused, so that sums over two of them stay far inside 64 bits.
 LARGEST_NORM = 1 << 61
 # Doubles hold every whole number up to here.
@@ -51,7 +56,7 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
     if policy.absent is not None and policy.absent.any():
         found.append(operator.column_norms()[policy.absent.ravel()].max())
     if policy.moves_exist:
-        known = _of_product(policy, operator.factors)
+        known = _of_product(policy, operator)
         found.append(_of_columns(policy, operator) if known is None else known)
     largest = max(found)
     if isinstance(largest, (int, np.integer)):
@@ -60,16 +65,23 @@ def sensitivity(policy: Policy, strategy: Operator | Any) -> int | float:
     return float(largest) * (1 + 1e-12 + operator.rows * 2.0**-52)
 
 
-def _of_product(policy: Policy, factors: tuple[Operator, ...]) -> Any:
-    """From the types of pairs along every axis; None where the moves follow no rule, or a factor no structure."""
-    if tuple(f.cols for f in factors) != policy.domain.shape or not all(f.has_structure for f in factors):
-        return None
-    if len(factors) == 1:
+def _of_product(policy: Policy, operator: Operator) -> Any:
+    """From the types of pairs along every axis, or from what columns share; None where the moves follow no rule, or a
+    factor has no structure.
+    """
+    factors = operator.factors
+    along_axes = tuple(f.cols for f in factors) == policy.domain.shape and all(f.has_structure for f in factors)
+    if along_axes and len(factors) == 1:
         known = policy.moves.farthest(factors[0])
         if known is not None:
             return np.int64(known)
-    kinds = policy.moves.pair_types(factors)
-    return None if kinds is None else max(map(_largest, kinds), default=np.int64(0))
+    many = [f for f in factors if f.has_many_types and f.rows * f.cols > FEW_ENTRIES]
+    if along_axes and (len(many) < 2 or policy.moves.join_all):
+        kinds = policy.moves.pair_types(factors)
+        return None if kinds is None else max(map(_largest, kinds), default=np.int64(0))
+    if policy.moves.listed:
+        return None
+    return operator.apart(policy.moves.sizes(policy.domain.shape))
 
 
 def _largest(types: list[PairTypes]) -> Any:

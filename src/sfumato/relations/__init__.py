@@ -4,8 +4,8 @@ A relation knows names and distances, and no cells: `sfumato.policies` sees it t
 by the user, and never read off the data.
 """
 
-from sfumato.domain.axis import OWN, SECONDS
-from sfumato.relations.lengths import METRES, Length
+from sfumato.domain.axis import METRES, OWN, SECONDS
+from sfumato.relations.lengths import Length
 from sfumato.relations.record import Record, record_from_spec
 from sfumato.relations.relation import (
     ANYTHING,

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 
-from sfumato.domain.axis import OWN, SECONDS
+from sfumato.domain.axis import METRES, OWN, SECONDS
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, positive_fraction, shown, text
-
-METRES = "m"
 
 _UNITS = {
     "m": (METRES, 1),

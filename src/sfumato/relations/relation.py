@@ -15,10 +15,10 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sfumato.domain.axis import OWN, SECONDS
+from sfumato.domain.axis import METRES, OWN, SECONDS
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, shown, written
-from sfumato.relations.lengths import METRES, Length
+from sfumato.relations.lengths import Length
 from sfumato.relations.rules import METRICS, Change, Move, Rule, in_metres, usual_metric
 
 if TYPE_CHECKING:

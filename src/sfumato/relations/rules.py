@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from sfumato.calls import plain_number, quoted
-from sfumato.domain.axis import OWN, SECONDS, axis_name
+from sfumato.domain.axis import METRES, OWN, SECONDS, axis_name
 from sfumato.errors import InvalidInput
-from sfumato.relations.lengths import METRES, Length
+from sfumato.relations.lengths import Length
 from sfumato.relations.places import plain_places
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "great-circle", "geodesic")

@@ -65,7 +65,7 @@ def columns_of(axis: Axis) -> dict[str, Any]:
     """What is told of every cell of an axis, by what is put behind the axis's name: both edges, or a label."""
     import pyarrow as pa
 
-    if axis.reads == "labels":
+    if axis.named:
         return {"": list(cast(Labels, axis).labels)}
     if axis.winds:
         return {"": axis.cell_names()}
@@ -143,7 +143,7 @@ def _coordinates(axis: Axis) -> dict[str, NDArray[Any]]:
     """The coordinates of an axis by what is put behind its name: the middle of every cell, its label, or when it
     begins; and its edges. xarray's times have no zone: instants are told in UTC.
     """
-    if axis.reads == "labels":
+    if axis.named:
         return {"": np.array(cast(Labels, axis).labels)}
     if axis.winds:
         return {"": np.array(axis.cell_names())}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -54,8 +54,8 @@ def plot(
     figure = blank(_size(release), "compressed", "Drawing a release")
     if domain.ndim == 2:
         note = _draw_map(figure, release, colormap)
-    elif isinstance(domain.axes[0], Labels):
-        note = _draw_bars(figure, release, domain.axes[0], confidence)
+    elif domain.axes[0].named:
+        note = _draw_bars(figure, release, cast(Labels, domain.axes[0]), confidence)
     else:
         note = _draw_curve(figure, release, confidence)
     _frame(figure, release, title, note)
@@ -68,7 +68,7 @@ def plot(
 def _size(release: Release) -> tuple[float, float]:
     axis, domain = release.domain.axes[0], release.domain
     if domain.ndim == 1:
-        return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if axis.reads == "labels" else (8.4, 4.0)
+        return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if axis.named else (8.4, 4.0)
     varies = _error_varies(release)
     tall = (4.6 if varies else 5.4) / _ratio(release) if _equal_units(release) else 4.6
     return (11.6 if varies else 6.8), min(max(tall, 2.4), 8.0) + 1.2
@@ -145,9 +145,9 @@ def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, t
     ax.set_ylabel(visible(y.name), size=9, color=INK, **LITERAL)
     quiet(ax)
     for axis, place in ((x, ax.xaxis), (y, ax.yaxis)):
-        if isinstance(axis, Labels):
-            shown = range(0, axis.cells, max(1, axis.cells // 12))
-            place.set_ticks(list(shown), labels=[visible(str(axis.labels[i])) for i in shown], **LITERAL)
+        if axis.named:
+            shown, names = range(0, axis.cells, max(1, axis.cells // 12)), axis.cell_names()
+            place.set_ticks(list(shown), labels=[visible(names[i]) for i in shown], **LITERAL)
 
 
 def _draw_curve(figure: Any, release: Release, confidence: float) -> str:

@@ -34,6 +34,11 @@ class AxisQueries(ABC):
     """Whether some of them add up several cells and leave out others, for which strategies have something to gain."""
 
     @property
+    def lengths(self) -> frozenset[int]:
+        """How long the equal blocks of cells are that are asked for, where they are such blocks."""
+        return frozenset()
+
+    @property
     def steps(self) -> int | None:
         """How many there are where they go in step with those along other axes; None where every one meets every
         one.

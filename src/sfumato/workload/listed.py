@@ -84,6 +84,11 @@ class Blocks(Few):
 
     length: int
 
+    @property
+    def lengths(self) -> frozenset[int]:
+        """Their own."""
+        return frozenset({self.length})
+
     def listed(self, n: int) -> tuple[Floats, Floats]:
         """Side by side."""
         count = self.count(n)

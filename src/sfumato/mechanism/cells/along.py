@@ -16,6 +16,10 @@ class Asked(Protocol):
     def partial(self) -> bool:
         """Whether some of them add up several cells and leave out others."""
 
+    @property
+    def lengths(self) -> frozenset[int]:
+        """How long the equal blocks of cells are that are asked for, if any."""
+
     def __hash__(self) -> int:
         """As of any value."""
 
@@ -33,6 +37,11 @@ class Mixture:
     def partial(self) -> bool:
         """Whether some kind is."""
         return any(kind.partial for _, kind in self.kinds)
+
+    @property
+    def lengths(self) -> frozenset[int]:
+        """Of all kinds."""
+        return frozenset().union(*(kind.lengths for _, kind in self.kinds))
 
     def explained(self, n: int, length: int) -> float:
         """The mean."""

@@ -38,7 +38,7 @@ from sfumato.mechanism.cells.sets import (
 from sfumato.mechanism.cells.strategies import no_options
 from sfumato.mechanism.entry import Entry
 from sfumato.noise import DiscreteLaplace
-from sfumato.policies import Policy
+from sfumato.policies import Policy, bounded
 from sfumato.workload import Workload, histogram, ranges
 
 # Every step looks at the edges that have become full: above so many of them a search takes minutes.
@@ -143,12 +143,16 @@ def greedy(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
 
 
 def greedy_variants(policy: Policy, workload: Workload, *, most: int = LARGEST_PLANNED) -> Iterator[dict[str, Any]]:
-    """The options that a plan tries: what a search for its workload finds, and one for the usual workload; none where
-    it would be kept waiting, or where nothing was added to a start that has a name of its own.
+    """The options that a plan tries: what a search for its workload finds, one for the usual workload, and on grids
+    for an unusual one what is found under replace-one, which is good for every policy without ⊥; none where it would
+    be kept waiting, or where nothing was added to a start that has a name of its own.
     """
     if 1 < policy.domain.size <= most and policy.connected and _quick(policy):
-        for asked in dict.fromkeys((workload, _usual(policy))):
-            found = _searched(policy, asked)
+        searches = dict.fromkeys([(policy, workload), (policy, _usual(policy))])
+        if policy.total_is_public and policy.domain.ndim > 1 and workload != _usual(policy):
+            searches[bounded(policy.domain), workload] = None
+        for under, asked in searches:
+            found = _searched(under, asked)
             if len(found.members) > found.sets_before:
                 yield found.options
 

@@ -82,8 +82,8 @@ def blocked(
         tuned = best_hierarchies(shape, (RANGES,) * len(shape), total_known)
     else:
         tuned = [best_hierarchy(n, RANGES, total_known, COARSE if coarse else RESOLUTION) for n in shape]
-    blocks = _each_axis(options.pop("blocks", None), [b for b, _ in tuned], "blocks")
-    weights = _each_axis(
+    blocks = each_axis(options.pop("blocks", None), [b for b, _ in tuned], "blocks")
+    weights = each_axis(
         options.pop("weights", None),
         [w if b == t else (1,) * len(b) for b, (t, w) in zip(blocks, tuned, strict=True)],
         "weights",
@@ -102,11 +102,6 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     are chosen for ranges, in closed form.
     """
     shape = policy.domain.shape
-    if len(shape) > 1 and policy.moves.stencil is not None:
-        raise InvalidInput(
-            "mechanism='hats' is for lines, and on grids for add/remove and replace-one; under moves on a grid use "
-            "mechanism='edges'. Nothing was drawn or recorded."
-        )
     if max(shape) > LONGEST:
         raise InvalidInput(
             f"mechanism='hats' is for axes of at most {LONGEST} cells, here {max(shape)}: its variances take a "
@@ -117,8 +112,8 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     else:
         tuned = _tuned_hats(policy, [True] * len(shape))
     usual = min([WEIGHT, *(max(w) for b, w in tuned if b)])
-    widths = _each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
-    weights = _each_axis(
+    widths = each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
+    weights = each_axis(
         options.pop("weights", None),
         [w if b == t else (usual,) * (len(b) + 1) for b, (t, w) in zip(widths, tuned, strict=True)],
         "weights",
@@ -140,7 +135,7 @@ def _tuned_hats(policy: Policy, along: Sequence[bool]) -> list[tuple[tuple[int, 
     return [best_hats(n, known, largest) if there else ((), (1,)) for n, there in zip(shape, along, strict=True)]
 
 
-def _each_axis(given: Any, default: list[tuple[int, ...]], name: str) -> list[tuple[int, ...]]:
+def each_axis(given: Any, default: list[tuple[int, ...]], name: str) -> list[tuple[int, ...]]:
     """One list of whole numbers for every axis."""
     if given is None:
         return default
@@ -184,9 +179,9 @@ def blocks(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
         raise InvalidInput("mechanism='blocks' is for moves on a line; under this policy use mechanism='hierarchy'.")
     told = options.get("blocks") is not None and options.get("weights") is not None
     tuned = ((), ()) if told else best_prefix_blocks(max(int(moves.reach[0]), 1))
-    (lengths,) = _each_axis(options.pop("blocks", None), [tuned[0]], "blocks")
+    (lengths,) = each_axis(options.pop("blocks", None), [tuned[0]], "blocks")
     equal = (1,) * len(lengths)
-    (weights,) = _each_axis(options.pop("weights", None), [tuned[1] if lengths == tuned[0] else equal], "weights")
+    (weights,) = each_axis(options.pop("weights", None), [tuned[1] if lengths == tuned[0] else equal], "weights")
     no_options("blocks", options)
     if n > 1 and lengths[0] >= n:
         raise InvalidInput(f"blocks={lengths}: a block as long as the line of {n} cells has no end to publish.")
@@ -224,7 +219,7 @@ def _hierarchies(policy: Policy, workload: Workload) -> Iterator[Options]:
 
 def _hats(policy: Policy, workload: Workload) -> Iterator[Options]:
     # Weighing hats takes a kilobyte a cell of an axis: beyond this it would be felt.
-    if max(policy.domain.shape) > WEIGHED or not _long_moves(policy):
+    if max(policy.domain.shape) > WEIGHED:
         return
     several = [kind.partial for kind in asked_along(workload, policy.domain)]
     if all(several):
@@ -234,10 +229,18 @@ def _hats(policy: Policy, workload: Workload) -> Iterator[Options]:
         yield {"widths": [b for b, _ in tuned], "weights": [w for _, w in tuned]}
 
 
-def _long_moves(policy: Policy) -> bool:
-    """Whether a move may lead across much of a line; short ones are served better by prefix sums with blocks."""
+def _prefix_blocks(policy: Policy, workload: Workload) -> Iterator[Options]:
+    """Those for the reach of the moves, and those for the powers of two above it: where they are the same as blocks
+    that are asked for, or as cut at the ends of the line, they may serve longer moves better.
+    """
+    yield {}
     moves = policy.moves.stencil
-    return moves is None or (policy.domain.ndim == 1 and 16 * moves.reach[0] >= policy.domain.size)
+    if moves is not None and policy.domain.ndim == 1 and any(k.lengths for k in asked_along(workload, policy.domain)):
+        reach, n = max(int(moves.reach[0]), 1), policy.domain.size
+        for longer in (1 << k for k in range(reach.bit_length(), reach.bit_length() + 3)):
+            lengths, weights = best_prefix_blocks(longer)
+            if lengths[0] < n:
+                yield {"blocks": lengths, "weights": weights}
 
 
 def _either_end(policy: Policy, workload: Workload) -> Iterator[Options]:
@@ -251,4 +254,4 @@ PREFIX = Entry(name="prefix", build=prefix, candidates=_either_end)
 HAAR = Entry(name="haar", build=haar)
 HIERARCHY = Entry(name="hierarchy", build=hierarchy, candidates=_hierarchies, needed=_hierarchy_needed, scaled=True)
 HATS = Entry(name="hats", build=hats, candidates=_hats, needed=_hats_needed)
-BLOCKS = Entry(name="blocks", build=blocks, needed=blocks_needed, scaled=True)
+BLOCKS = Entry(name="blocks", build=blocks, candidates=_prefix_blocks, needed=blocks_needed, scaled=True)

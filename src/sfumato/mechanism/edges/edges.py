@@ -2,7 +2,7 @@
 
 Promise: ε-private under any policy of moves on a grid, for one record. Let D_i be the divergence of the edges along
 axis i. The mechanism reports `x + Σ_i D_i·f(η_i)`, where f estimates edge values from noise on a strategy B_i over the
-edges of axis i: the identity, Haar wavelets or weighted nested blocks along the other axes, on every hyperplane of
+edges of axis i: the identity, Haar wavelets, nested blocks or hats along the other axes, on every hyperplane of
 edges. A move by the offset o is the divergence of a walk of |o_i| unit edges along each axis i, an integer vector z;
 c = B·z is an integer vector whose norm is at most `Σ_i |o_i|·w_i`, w_i being the largest column norm of B_i. With
 rates `ε / (w_i · max ‖o‖₁)` it costs at most ε; on a product the maximum for an axis is over the terms in which it may
@@ -29,13 +29,13 @@ import numpy as np
 
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
-from sfumato.linear import Difference, Haar, Hierarchy, Identity, Kronecker, Operator, PseudoInverse, Selection
+from sfumato.linear import Difference, Haar, Hats, Hierarchy, Identity, Kronecker, Operator, PseudoInverse, Selection
 from sfumato.mechanism.base import LinearMechanism
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.totals import component_sums, with_exact_total, with_exact_totals
 from sfumato.noise import DiscreteLaplace
 
-Invertible = Identity | Haar | Hierarchy
+Invertible = Identity | Haar | Hierarchy | Hats
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,13 +110,13 @@ class EdgeMechanism(LinearMechanism):
     def _bits_needed(self) -> float:
         """How many bits the largest number on the way may take: the scale of the noise, times 2⁸ for its tail (beyond
         which it lies once in e²⁵⁶ draws); sums of independent noise along the other axes, which grow with the root of
-        their length; fractions; and the coefficients that a hierarchy multiplies by.
+        their length; fractions; and the coefficients that a hierarchy or hats multiply by.
         """
         scale = max([1.0, *(float(1 / self._rate(axis)) for axis in self._axes)])
         if not self.policy.total_is_public:
             scale = max(scale, float(1 / self.epsilon))
         others = [math.prod(strategy.cols for _, strategy in self._others(axis)) for axis in self._axes]
-        factors = max((s.fraction_bits for s in self.across if s.keeps_fractions), default=0)
+        factors = max((s.factor_bits for s in self.across if s.keeps_fractions), default=0)
         return math.log2(scale) + 8 + math.log2(max(others, default=1)) / 2 + self._fraction_bits + factors
 
     def values(self, counts: Integers) -> Integers:

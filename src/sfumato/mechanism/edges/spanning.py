@@ -56,7 +56,7 @@ def settings(policy: Policy, workload: Workload) -> Iterator[dict[str, Any]]:
     along = [kind if kind in (CELLS, PREFIXES) else RANGES for kind in asked_along(workload, policy.domain)]
     # Queries in a matrix are slow to weigh; they get the split of all ranges.
     weighed = ranges() if workload.parts(policy.domain) is None else workload
-    for side in _sides(policy, moves):
+    for side in sorted({*_sides(policy, moves), *_asked_sides(policy, moves, workload)}):
         cubes = policy.spanner(side=side)
         tuned = [best_hierarchy(m, kind, False) for m, kind in zip(_red_shape(cubes), along, strict=True)]
         given = {"blocks": [b for b, _ in tuned], "weights": [w for _, w in tuned]} if not cubes.is_tree else {}
@@ -139,6 +139,15 @@ def _sides(policy: Policy, moves: Stencil) -> list[int]:
     wide = max(1, sum(n > 1 for n in shape))
     tried = {reach - 1, reach, moves.longest // wide, moves.longest // (wide + 1)}
     return sorted(side for side in tried if 2 <= side <= max(shape))
+
+
+def _asked_sides(policy: Policy, moves: Stencil, workload: Workload) -> set[int]:
+    """Cubes that blocks of cells which are asked for are made of, where no side of theirs is passed at one go: such
+    blocks cut no internal edge, and so wide cubes serve longer moves as well.
+    """
+    reach, asked = int(moves.reach.max(initial=0)), asked_along(workload, policy.domain)
+    lengths = {length for kind in asked for length in kind.lengths if reach <= 4 * length}
+    return {side for length in lengths for side in (length, length // 2) if 2 <= side <= max(policy.domain.shape)}
 
 
 def _needed(policy: Policy) -> tuple[Set[str], ...]:

@@ -1,0 +1,70 @@
+"""Columns of geometries before anything is read: that they are points of the domain's CRS, as far as types say.
+
+A column of bytes that nobody says the CRS of is refused: numbers alone do not tell metres from degrees.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from sfumato.counting.columns import Field
+from sfumato.counting.points import same_crs
+from sfumato.domain import Areas
+from sfumato.errors import InvalidInput
+
+_WGS84 = "OGC:CRS84"
+
+
+def check_duckdb(field: Field, kind: str) -> None:
+    """A column by its type in DuckDB, which has the CRS of GeoParquet's columns."""
+    if not field.geometry:
+        return
+    if not kind.startswith("GEOMETRY"):
+        _refuse(field, f"is of type {kind}")
+    crs = kind.removeprefix("GEOMETRY").strip("()'").replace("''", "'")
+    _check(field, crs or None)
+
+
+def check_arrow(field: Field, column: Any) -> None:
+    """A column by its field in an Arrow schema."""
+    if not field.geometry:
+        return
+    about = {key.decode(): value.decode() for key, value in (column.metadata or {}).items()}
+    name, written = about.get("ARROW:extension:name"), about.get("ARROW:extension:metadata", "{}")
+    if hasattr(column.type, "extension_name"):  # another package knows the type
+        name, written = column.type.extension_name, column.type.__arrow_ext_serialize__().decode()
+    if name not in ("geoarrow.wkb", "ogc.wkb"):
+        _refuse(field, f"is of type {column.type}")
+    try:
+        crs = json.loads(written or "{}").get("crs")
+    except (ValueError, AttributeError):
+        crs = None
+    _check(field, crs)
+
+
+def refuse_others(fields: Any, what: str) -> None:
+    """Refuse geometries of what says nothing of a CRS."""
+    for field in fields:
+        if field.geometry:
+            _refuse(field, f"comes from {what}")
+
+
+def _check(field: Field, crs: Any) -> None:
+    axis = cast(Areas, field.axis)
+    if not crs:
+        _refuse(field, "has no CRS")
+    same = crs == axis.crs or {crs if isinstance(crs, str) else None, axis.crs} == {_WGS84, "EPSG:4326"}
+    if not (same or same_crs(crs, axis.crs)):
+        raise InvalidInput(
+            f"Column {field.column!r} is in another CRS than {field.needs}, which is in {axis.crs[:60]}. Nothing was "
+            "counted. Read the data as a GeoDataFrame, whose points are transformed, or transform them first."
+        )
+
+
+def _refuse(field: Field, why: str) -> None:
+    raise InvalidInput(
+        f"Column {field.column!r} {why}, and {field.needs} needs points whose CRS is known: a GeoDataFrame, "
+        "GeoParquet, or GeoArrow's WKB. Nothing was counted. Give one of these, or two columns with lon= and lat= or "
+        "x= and y=."
+    )

@@ -1,0 +1,122 @@
+"""Places that come as geometries: points of a GeoDataFrame, and WKB in the columns of files and tables.
+
+Geometries say in which CRS they are, or are refused; those of another CRS than the domain's are transformed, with x
+first always. Whatever is no point is refused, since nobody can say where in it a record is. A missing or empty point is
+no record.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato._types import Floats
+from sfumato.domain import Areas
+from sfumato.errors import InvalidInput, MissingExtra
+
+_POINT = 21
+"""Bytes of a point in WKB: the order of bytes, the type, x and y."""
+_HEAD = np.frombuffer(b"\x01\x01\x00\x00\x00", np.uint8)
+_NO_POINTS = (
+    "holds geometries that are no points, and nobody knows where in them a record is. Nothing was counted. Give "
+    "points, such as their .representative_point() where that is what a record means."
+)
+
+
+def is_geographic(data: Any) -> bool:
+    """Whether data is a GeoDataFrame, without importing its package."""
+    return any(
+        kind.__module__.startswith("geopandas.") and kind.__name__ == "GeoDataFrame" for kind in type(data).mro()
+    )
+
+
+def unfolded(frame: Any, column: str | None, axis: Areas) -> tuple[Any, tuple[str, str]]:
+    """A GeoDataFrame as a plain frame without its geometries, with two more columns: the places in the axis's CRS."""
+    if column is None and getattr(frame, "_geometry_column_name", None) not in frame.columns:
+        raise InvalidInput("data has no active geometry column. Nothing was counted. Say which with geometry=….")
+    name = frame.geometry.name if column is None else column
+    geometries = {str(key) for key, kind in frame.dtypes.items() if str(kind) == "geometry"}
+    if name not in geometries:
+        raise InvalidInput(f"data has no geometry column {name!r}. Nothing was counted. It has {sorted(geometries)}.")
+    series = frame[name]
+    if series.crs is None:
+        raise InvalidInput(f"Column {name!r} {_UNKNOWN}")
+    points = series[~(series.isna() | series.is_empty)]
+    if not (points.geom_type == "Point").all():
+        raise InvalidInput(f"Column {name!r} {_NO_POINTS}")
+    if series.crs != axis.crs and not same_crs(series.crs, axis.crs):
+        points = points.to_crs(axis.crs)
+    plain = frame.drop(columns=list(geometries))
+    names = tuple(_free(f"{name} {end}", plain.columns) for end in ("x", "y"))
+    at = np.flatnonzero(~(series.isna() | series.is_empty))
+    for new, values in zip(names, (points.x, points.y), strict=True):
+        whole = np.full(len(frame), np.nan)
+        whole[at] = np.asarray(values, dtype=np.float64)
+        plain[new] = whole
+    return plain, (names[0], names[1])
+
+
+_UNKNOWN = (
+    "has no CRS, so that nobody knows where its points lie. Nothing was counted. Say it first, with set_crs(…) of "
+    "GeoPandas, or give x and y with x= and y=."
+)
+
+
+def _free(name: str, taken: Any) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def same_crs(one: Any, other: Any) -> bool:
+    """Whether two CRS are one, in whatever order their axes are named: places are always x first."""
+    try:
+        import pyproj
+    except ImportError as error:
+        raise MissingExtra("pyproj", "geo", "Comparing two CRS") from error
+    found = (pyproj.CRS.from_user_input(crs) for crs in (one, other))
+    return bool(next(found).equals(next(found), ignore_axis_order=True))
+
+
+def points_of(column: Any, name: str) -> Floats:
+    """(x, y) of every WKB in a binary Arrow column, NaN where there is none or an empty one."""
+    import pyarrow as pa
+
+    column = column.cast(pa.large_binary())
+    offsets = np.frombuffer(column.buffers()[1], np.int64, len(column) + 1, column.offset * 8)
+    content = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+    lengths = np.diff(offsets)
+    found = np.full((len(column), 2), np.nan)
+    there = np.flatnonzero(lengths)  # a missing one has no bytes
+    if not len(there):
+        return found
+    if (lengths[there] == _POINT).all() and len(there) == len(column):
+        rows = content[offsets[0] : offsets[-1]].reshape(-1, _POINT)
+    elif (lengths[there] >= _POINT).all():
+        rows = content[offsets[there][:, None] + np.arange(_POINT)]
+    else:
+        raise InvalidInput(f"Column {name!r} {_NO_POINTS}")
+    if not _plain(rows, lengths[there]):
+        return _slowly(column, found, name)
+    found[there] = np.ascontiguousarray(rows[:, 5:]).view("<f8")
+    return found
+
+
+def _plain(rows: NDArray[np.uint8], lengths: NDArray[np.int64]) -> bool:
+    return bool((lengths == _POINT).all() and (rows[:, :5] == _HEAD).all())
+
+
+def _slowly(column: Any, found: Floats, name: str) -> Floats:
+    """The same of points with a third coordinate, or in another order of bytes."""
+    try:
+        import shapely
+    except ImportError as error:
+        raise MissingExtra("shapely", "geo", "Reading these geometries") from error
+    shapes = shapely.from_wkb(np.array(column.to_pylist(), dtype=object), on_invalid="ignore")
+    there = ~(shapely.is_missing(shapes) | shapely.is_empty(shapes))
+    if (shapely.get_type_id(shapes[there]) != 0).any():
+        raise InvalidInput(f"Column {name!r} {_NO_POINTS}")
+    found[there] = np.stack([shapely.get_x(shapes[there]), shapely.get_y(shapes[there])], axis=-1)
+    return found

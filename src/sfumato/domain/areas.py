@@ -1,0 +1,223 @@
+"""The axis of a place that is cut into regions: one cell a region, and a last one, *elsewhere*, for all the rest.
+
+Regions have names, never two of them one point, and need not leave nothing between them. A point's region comes from
+the outlines by the rule of `sfumato.domain.crossings`, with longitudes taken modulo 360. An axis that was read from a
+file without its outlines knows its cells by their names and can locate nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato._types import Floats, Integers
+from sfumato.domain.axis import METRES, Axis, axis_name
+from sfumato.domain.crossings import RULE, Lookup
+from sfumato.domain.labels import shorten
+from sfumato.domain.near_regions import near_regions
+from sfumato.domain.outlines import Outlines, outlines_from_spec
+from sfumato.errors import InvalidInput
+from sfumato.exact import positive_fraction
+
+ELSEWHERE = "elsewhere"
+
+
+@dataclass(frozen=True)
+class Level:
+    """A coarser name of every region, such as its county."""
+
+    name: str
+    of: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Areas(Axis):
+    """Regions by their names, in order, then elsewhere.
+
+    Two are equal when names, CRS, outlines (by their digest), rule and levels are; `made` says with which versions of
+    which packages the outlines were read.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    crs: str
+    degrees: bool
+    digest: str
+    levels: tuple[Level, ...] = ()
+    rule: str = RULE
+    outlines: Outlines | None = field(default=None, compare=False)
+    made: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+    reads = "places"
+    named = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", axis_name(self.name))
+        if not self.ids or len(set(self.ids)) < len(self.ids) or ELSEWHERE in self.ids:
+            raise InvalidInput(f"Axis {self.name!r}: regions need names, each once and none of them {ELSEWHERE!r}.")
+        if any(len(level.of) != len(self.ids) for level in self.levels):
+            raise InvalidInput(f"Axis {self.name!r}: every level names every region once.")
+        if self.outlines is not None and len(self.outlines.regions) != len(self.ids) + 1:
+            raise InvalidInput(f"Axis {self.name!r}: there are as many outlines as regions.")
+
+    def __repr__(self) -> str:
+        return f"Areas({self.name!r}, {shorten(self.ids)}, crs={self.crs!r})"
+
+    @property
+    def cells(self) -> int:  # type: ignore[override]  # read, never set
+        """The regions and elsewhere."""
+        return len(self.ids) + 1
+
+    @property
+    def arity(self) -> int:
+        """Two numbers: x and y, or longitude and latitude."""
+        return 2
+
+    @property
+    def unit(self) -> str | None:
+        """Distances are on the ground."""
+        return METRES
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the regions, and elsewhere."""
+        return (*self.ids, ELSEWHERE)
+
+    @property
+    def kind(self) -> type[str]:
+        """What the names are."""
+        return str
+
+    @property
+    def known(self) -> Outlines:
+        """The outlines, or a refusal where there are none."""
+        if self.outlines is None:
+            raise InvalidInput(
+                f"Axis {self.name!r} was read without the outlines of its regions: their names are known, where they "
+                "lie is not. Build it with sf.Regions from the same outlines."
+            )
+        return self.outlines
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        """How points are located, made when it is first needed."""
+        return Lookup.of(self.known)
+
+    @cached_property
+    def west(self) -> float:
+        """Where longitudes begin: at -180, or at the regions' own west end where they reach beyond 180."""
+        low, _, high, _ = self.known.bounds
+        return -180.0 if low >= -180.0 and high <= 180.0 else low
+
+    def locate(self, values: ArrayLike) -> NDArray[np.int64]:
+        """The region of each point, of an array with two columns; elsewhere where it is in none."""
+        points = np.asarray(values)
+        if points.ndim != 2 or points.shape[1] != 2 or points.dtype.kind not in "fiu":
+            raise InvalidInput(f"Axis {self.name!r}: places are an array of numbers with two columns, x and y.")
+        points = points.astype(np.float64, copy=False)
+        if np.isnan(points).any():
+            raise InvalidInput(
+                f"Axis {self.name!r}: some places are NaN, which is nowhere. Nothing was counted. Remove them first; "
+                "sf.count leaves them out by itself."
+            )
+        return self.cells_at(points)
+
+    def cells_at(self, points: Floats) -> Integers:
+        """The cell of every point (x, y) that is no NaN."""
+        found = self.lookup(self._turned(points))
+        return np.where(found < 0, self.cells - 1, found)
+
+    def take(self, held: NDArray[Any], cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Turn each number in ``cells`` into ``number * self.cells + cell of the place``; and which are elsewhere."""
+        found = self.cells_at(held)
+        np.multiply(cells, self.cells, out=cells)
+        np.add(cells, found, out=cells)
+        return found == self.cells - 1
+
+    def _turned(self, points: Floats) -> Floats:
+        """Longitudes from the west end on, less than one turn; what lies there already stays as it is."""
+        if not self.degrees:
+            return points
+        beyond = ~((points[:, 0] >= self.west) & (points[:, 0] < self.west + 360))
+        if not beyond.any():
+            return points
+        turned = np.array(points)
+        with np.errstate(invalid="ignore"):
+            turned[beyond, 0] = self.west + np.mod(turned[beyond, 0] - self.west, 360.0)
+        return turned
+
+    def near(self, delta: Any) -> NDArray[np.int64]:
+        """Every pair of cells u < v that hold places less than delta metres apart on the ellipsoid."""
+        return near_regions(self.known, positive_fraction(delta, "delta"))
+
+    def outside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which places are in no region."""
+        return self.locate(values) == self.cells - 1
+
+    def cell_names(self) -> list[str]:
+        """The names of the regions, and elsewhere."""
+        return list(self.labels)
+
+    def size(self, cells: int) -> str:
+        """So many regions."""
+        return "1 region" if cells == 1 else f"{cells} regions"
+
+    def face(self) -> str:
+        """Regions."""
+        name = "" if self.name == "place" else f", name={self.name!r}"
+        return f"Regions({shorten(self.ids)}, crs={self.crs!r}{name})"
+
+    def identity(self) -> dict[str, Any]:
+        """All but the outlines themselves, which their digest stands for, and the versions that read them."""
+        return {
+            "kind": "regions",
+            "name": self.name,
+            "ids": list(self.ids),
+            "crs": self.crs,
+            "degrees": self.degrees,
+            "rule": self.rule,
+            "digest": self.digest,
+            "levels": [{"name": level.name, "of": list(level.of)} for level in self.levels],
+        }
+
+    def spec(self) -> dict[str, Any]:
+        """The same with both."""
+        outlines = None if self.outlines is None else self.outlines.spec()
+        return self.identity() | {"outlines": outlines, "made": dict(self.made)}
+
+
+def areas_from_spec(spec: Mapping[str, Any]) -> Areas:
+    """What `Areas.spec()` described; outlines that are not those of the digest are refused."""
+    outlines = None if spec["outlines"] is None else outlines_from_spec(spec["outlines"])
+    if outlines is not None and outlines.digest != spec["digest"]:
+        raise InvalidInput("The outlines in the description of the domain are not those that it names.")
+    if not isinstance(spec["made"], Mapping) or not isinstance(spec["degrees"], bool):
+        raise TypeError("made")
+    return Areas(
+        name=spec["name"],
+        ids=_texts(spec["ids"]),
+        crs=_text(spec["crs"]),
+        degrees=spec["degrees"],
+        digest=_text(spec["digest"]),
+        levels=tuple(Level(_text(level["name"]), _texts(level["of"])) for level in spec["levels"]),
+        rule=_text(spec["rule"]),
+        outlines=outlines if spec["rule"] == RULE else None,
+        made=tuple((_text(name), _text(version)) for name, version in spec["made"].items()),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError("list")
+    return tuple(map(_text, values))

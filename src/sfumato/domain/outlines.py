@@ -1,0 +1,130 @@
+"""The outlines of regions as plain arrays: rings of points, parts of rings, regions of parts.
+
+They are read, located in and written to files without any package for geometry. A ring is closed: its last point is its
+first one. The first ring of a part is its shell, the others are holes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sfumato._types import Floats, Integers
+from sfumato.errors import InvalidInput
+
+MOST_TIMES = 1100
+"""Numbers of a file are at most so many times larger than their bytes: zlib packs nothing better."""
+_DAMAGED = "The outlines in the description of the domain are damaged."
+
+
+@dataclass(frozen=True, eq=False)
+class Outlines:
+    """Points (n, 2); where each ring's points, each part's rings and each region's parts begin, and one end more."""
+
+    points: Floats
+    rings: Integers
+    parts: Integers
+    regions: Integers
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the arrays as little-endian numbers of 64 bits."""
+        found = hashlib.sha256()
+        for offsets in (self.regions, self.parts, self.rings):
+            found.update(np.array([len(offsets)], "<i8").tobytes() + np.ascontiguousarray(offsets, "<i8").tobytes())
+        found.update(np.ascontiguousarray(self.points, "<f8").tobytes())
+        return found.hexdigest()
+
+    @cached_property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """(x0, y0, x1, y1) of all points."""
+        (x0, y0), (x1, y1) = self.points.min(axis=0), self.points.max(axis=0)
+        return float(x0), float(y0), float(x1), float(y1)
+
+    @cached_property
+    def owners(self) -> Integers:
+        """The region of every ring."""
+        of_parts = np.repeat(np.arange(len(self.regions) - 1), np.diff(self.regions))
+        return np.asarray(np.repeat(of_parts, np.diff(self.parts)), dtype=np.int64)
+
+    def segments(self) -> tuple[Floats, Integers]:
+        """(x0, y0, x1, y1) of every segment of every ring, and the region that it is on the border of."""
+        last = np.zeros(len(self.points), np.bool_)
+        last[self.rings[1:] - 1] = True
+        first = np.flatnonzero(~last)
+        ends = np.concatenate([self.points[first], self.points[first + 1]], axis=1)
+        owner = np.repeat(self.owners, np.diff(self.rings) - 1)
+        moved = (ends[:, :2] != ends[:, 2:]).any(axis=1)
+        return ends[moved], owner[moved]
+
+    def borders(self) -> tuple[Floats, Integers, Integers]:
+        """Every distinct segment once, from its lower end to its upper one, with the regions on whose border it is:
+        (segments, number of the segment, region), one row a segment and region.
+        """
+        ends, owner = self.segments()
+        turned = (ends[:, 3] < ends[:, 1]) | ((ends[:, 3] == ends[:, 1]) & (ends[:, 2] < ends[:, 0]))
+        ends = np.where(turned[:, None], ends[:, [2, 3, 0, 1]], ends) + 0.0  # one zero
+        order = np.lexsort(ends.T)
+        ends, owner = ends[order], owner[order]
+        new = np.ones(len(ends), np.bool_)
+        new[1:] = (ends[1:] != ends[:-1]).any(axis=1)
+        return ends[new], np.cumsum(new) - 1, owner
+
+    def spec(self) -> dict[str, Any]:
+        """As plain data: numbers of 64 bits, packed by zlib, as base64."""
+        return {
+            "points": _packed(np.ascontiguousarray(self.points, "<f8")),
+            "rings": _packed(np.diff(self.rings).astype("<i8")),
+            "parts": _packed(np.diff(self.parts).astype("<i8")),
+            "regions": _packed(np.diff(self.regions).astype("<i8")),
+        }
+
+
+def outlines_from_spec(spec: Mapping[str, Any]) -> Outlines:
+    """What `Outlines.spec()` described, or a refusal: nothing in a file is trusted."""
+    try:
+        points = np.frombuffer(_unpacked(spec["points"]), "<f8").reshape(-1, 2).astype(np.float64)
+        rings, parts, regions = (_starts(spec[name]) for name in ("rings", "parts", "regions"))
+    except (LookupError, TypeError, ValueError, binascii.Error, zlib.error) as error:
+        raise InvalidInput(_DAMAGED) from error
+    fits = (int(rings[-1]), int(parts[-1]), int(regions[-1])) == (len(points), len(rings) - 1, len(parts) - 1)
+    if not fits or not len(points) or not np.isfinite(points).all() or (np.diff(rings) < 4).any():
+        raise InvalidInput(_DAMAGED)
+    if (points[rings[:-1]] != points[rings[1:] - 1]).any():
+        raise InvalidInput(_DAMAGED)
+    return Outlines(points, rings, parts, regions)
+
+
+def starts_of(counts: Any) -> Integers:
+    """Where stretches of so many begin, and the end of the last."""
+    return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
+
+
+def _starts(packed: Any) -> Integers:
+    counts = np.frombuffer(_unpacked(packed), "<i8")
+    if (counts < 1).any() or (counts > 1 << 40).any() or not len(counts):
+        raise ValueError("counts")
+    return starts_of(counts)
+
+
+def _packed(array: Any) -> str:
+    return base64.b64encode(zlib.compress(array.tobytes(), 6)).decode("ascii")
+
+
+def _unpacked(text: Any) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError("text")
+    packed = base64.b64decode(text, validate=True)
+    opened = zlib.decompressobj()
+    content = opened.decompress(packed, MOST_TIMES * len(packed) + 64)
+    if not opened.eof or opened.unused_data:
+        raise ValueError("too large, or cut off")
+    return content
