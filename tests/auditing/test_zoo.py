@@ -174,7 +174,7 @@ def test_two_policies_added_up_in_one_account(monkeypatch, tmp_path):
     """A release under a line policy costs a replace-one account more than its ε."""
     test = existing("ledger/test_ledger.py", "test_overspending_at_an_exchange_rate_names_the_rate")
     test(tmp_path / "sound.db")
-    monkeypatch.setattr("sfumato.ledger.opening.cost_rate", lambda *policies: 1)
+    monkeypatch.setattr("sfumato.ledger.terms.cost_rate", lambda *policies, **left_out: 1)
     assert catches(test, tmp_path / "broken.db")
 
 
@@ -261,15 +261,15 @@ def test_an_error_message_with_a_count_in_it(monkeypatch):
     test = existing("publishing/test_publish_order.py", "test_no_refusal_shows_a_private_value")
     given = {"counts": np.full(4, -987_654_321)}
     test(given)
-    honest = module._private_counts
+    honest = module.private_counts
 
-    def chatty(plan, counts, points):
+    def chatty(policy, most, counts, points):
         try:
-            return honest(plan, counts, points)
+            return honest(policy, most, counts, points)
         except sf.InvalidInput as refusal:
             raise sf.InvalidInput(f"{refusal} The smallest count is {np.min(counts)}.") from None
 
-    monkeypatch.setattr(module, "_private_counts", chatty)
+    monkeypatch.setattr(module, "private_counts", chatty)
     assert catches(test, given)
 
 

@@ -5,7 +5,7 @@ seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from sfumato.counting import Counts
+from sfumato.domain import Domain
 from sfumato.exact import text
 from sfumato.ledger import Ledger
 from sfumato.mechanism import Mechanism, singular_value_bound
@@ -27,6 +28,7 @@ from sfumato.vault import Vault
 from sfumato.workload import Workload
 
 if TYPE_CHECKING:
+    from sfumato.publishing import PartReleases
     from sfumato.release import Release
 
 
@@ -125,6 +127,42 @@ class Plan:
 
         return publish(
             self, counts, points=points, filtered=filtered, ledger=ledger, vault=vault, label=label, source=source
+        )
+
+    def publish_parts(
+        self,
+        counts: Counts | ArrayLike,
+        *,
+        by: Domain,
+        public: Iterable[str] = (),
+        filtered: Collection[str] = (),
+        ledger: Ledger | None = None,
+        label: str | None = None,
+        source: Source | None = None,
+    ) -> PartReleases:
+        """Publish every part of private data by this plan, a release for each, and charge all of them once.
+
+        The parts are the cells of `by`, declared, never read off the data, such as `sf.Categories(["NY", "NJ"],
+        name="state")`; one in which nobody is gets a release, too. `counts` are of all parts at once, `sf.count(data,
+        by * domain, …)` for a plan on `domain`, or an integer array in that shape: so the records of a person are
+        chosen before they are split. Every part is published at the plan's ε. Together they cost the largest, not the
+        sum, where nothing that the account hides leads from one part to another; what it costs to vanish from one and
+        to appear in another, where something does, or they are refused where the policy hides no presence: then the
+        number of records of every part is public, and has to be named, `public=["state"]`. The rest is as for
+        `publish`.
+
+        >>> state, place = sf.Categories(["NY", "NJ"], name="state"), sf.Line(0, 4, cells=4, name="place")
+        >>> plan = sf.plan(sf.within(place, 1), sf.histogram(), epsilon=1)
+        >>> ledger = sf.Ledger.create("budget.db", epsilon=3, hide=sf.move(1), fixed=["state"])
+        >>> releases = plan.publish_parts(np.array([[3, 0, 5, 1], [0, 0, 2, 0]]), by=state, public=["state"],
+        ...                               ledger=ledger)
+        >>> releases["NJ"].total, ledger.spent
+        (2, 1)
+        """
+        from sfumato.publishing import publish_parts
+
+        return publish_parts(
+            self, counts, by=by, public=public, filtered=filtered, ledger=ledger, label=label, source=source
         )
 
     def to_toml(self) -> str:

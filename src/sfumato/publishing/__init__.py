@@ -8,8 +8,9 @@
 """
 
 from sfumato.publishing.levels import refine
+from sfumato.publishing.parts import PartReleases, publish_parts
 from sfumato.publishing.publish import publish
 from sfumato.publishing.quantile import QuantileAnswer, median, quantile
 from sfumato.publishing.until import refine_until
 
-__all__ = ["QuantileAnswer", "median", "publish", "quantile", "refine", "refine_until"]
+__all__ = ["PartReleases", "QuantileAnswer", "median", "publish", "publish_parts", "quantile", "refine", "refine_until"]

@@ -49,13 +49,6 @@ class Attribute:
         """Whether it is hidden how many records a part has."""
         return self.presence or (self.crossed and self.parts > 1)
 
-    @property
-    def leaves_out(self) -> list[str]:
-        """The attributes by which a record may be of no declared part."""
-        if self.by is None:
-            return []
-        return [f.name for f in self.by.factors if any(self.by.axes[i].leaves_out for i in f.positions)]
-
     def price(self, *, inside: Steps, absent: Steps) -> Fraction:
         """What a change of a record costs where every part is published at ε = 1, in which a move inside takes so many
         steps, and to appear so many; 1 where nothing changes.

@@ -24,7 +24,7 @@ from sfumato.promise.guarantee import SAMPLER_SLACK
 from sfumato.publishing.account import Account, require_account, warn_without_ledger
 from sfumato.publishing.attribute import Attribute, attribute, records
 from sfumato.publishing.lattice import place
-from sfumato.publishing.publish import left_out
+from sfumato.publishing.private import elsewhere, left_out
 from sfumato.quantiles import RANKS, OrderMechanism, moving, order_mechanism, rank_of, require_method
 from sfumato.relations import Relation
 from sfumato.release import Answer
@@ -189,7 +189,7 @@ def quantile(
             guarantee,
             label=label or f"quantile {text(share)} ({names}) on {seen.line.size} cells{_of_groups(groups)}",
             release_id=secrets.token_hex(16),
-            **left_out(filtered, seen.leaves_out),
+            **left_out(filtered, [] if groups is None else elsewhere(groups)),
         )
     drawn = [_draw(*pair, share, randomness) for pair in zip(made, pieces, strict=True)]
     return _answer(seen, drawn, noises, share, names, guarantee)
