@@ -117,15 +117,7 @@ def publish(
                 deliver(release, file, ledger=budget)
                 if not as_json:
                     say(f"Published {place}: {release!r}")
-        if as_json:
-            emit(
-                _described(release)
-                | {"file": str(place), "ledger_left": None if account is None else str(account.remaining)}
-            )
-            return
-        say(f"Promise: {release.guarantee}")
-        if account is not None:
-            say(str(account))
+        _tell(release, place, account, "Promise", as_json=as_json)
 
 
 @app.command()
@@ -154,16 +146,9 @@ def refine(
         with prepared(out, cells=math.prod(coarse.domain.shape), apart=apart) as file, undisturbed():
             finer = coarse.refine(epsilon, vault=sf.Vault(vault_folder, key), ledger=account, label=label)
             deliver(finer, file, ledger=ledger_file(ledger_place))
-        if as_json:
-            emit(
-                _described(finer)
-                | {"file": str(out), "ledger_left": None if account is None else str(account.remaining)}
-            )
-            return
-        say(f"Refined {out}: {finer!r}")
-        say(f"Promise, for all levels together: {finer.guarantee}")
-        if account is not None:
-            say(str(account))
+        if not as_json:
+            say(f"Refined {out}: {finer!r}")
+        _tell(finer, out, account, "Promise, for all levels together", as_json=as_json)
 
 
 @app.command()
@@ -203,6 +188,17 @@ def demo(
     """
     with reported(as_json):
         demonstration.run(out, people, as_json=as_json)
+
+
+def _tell(release: sf.Release, place: Path, account: sf.Ledger | None, promise: str, *, as_json: bool) -> None:
+    """What a release promises, and what its account still holds."""
+    if as_json:
+        left = None if account is None else str(account.remaining)
+        emit(_described(release) | {"file": str(place), "ledger_left": left})
+        return
+    say(f"{promise}: {release.guarantee}")
+    if account is not None:
+        say(str(account))
 
 
 def _described(release: sf.Release) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import itertools
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from sfumato.domain import Axis, Domain, Labels
@@ -26,7 +25,7 @@ from sfumato.policies.parted import parted
 from sfumato.promise import Guarantee
 from sfumato.publishing.account import Account, require_account, warn_without_ledger
 from sfumato.publishing.private import are_private, dropped_of, elsewhere, left_out, private_counts
-from sfumato.publishing.publish import observed
+from sfumato.publishing.publish import observed, released
 from sfumato.release import Release
 from sfumato.release.outbox import rescued
 
@@ -107,18 +106,7 @@ def publish_parts(
             )
         releases = []
         for mechanism, piece, total in zip(made, pieces, totals, strict=True):
-            measured, estimates = observed(mechanism, piece, total, randomness)
-            releases.append(
-                Release(
-                    id=secrets.token_hex(16),
-                    counts=estimates.reshape(plan.policy.domain.shape),
-                    guarantee=guarantee,
-                    mechanism=mechanism,
-                    workload=plan.workload.describe(),
-                    created=datetime.now(UTC).isoformat(timespec="seconds"),
-                    measured=measured,
-                )
-            )
+            releases.append(released(plan, mechanism, guarantee, observed(mechanism, piece, total, randomness)))
         if ledger is not None and interrupted():  # whoever asked for them is not there to take them
             kept = [rescued(one, "It was interrupted", KeyboardInterrupt(), ledger=ledger.path) for one in releases]
             raise kept[-1]

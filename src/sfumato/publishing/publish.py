@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from sfumato.noise import Source, SystemSource
 from sfumato.noise.gradual import Refinable
 from sfumato.noise.source import require
 from sfumato.planning import Plan
+from sfumato.promise import Guarantee
 from sfumato.publishing.account import Account, require_account, warn_without_ledger
 from sfumato.publishing.levels import require_vault, store
 from sfumato.publishing.private import are_private, dropped_of, left_out, private_counts
@@ -25,6 +26,9 @@ from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
 from sfumato.release.outbox import rescued
 from sfumato.vault import Vault
+
+# The noisy integers, where a release keeps them, and the estimates.
+Observed: TypeAlias = tuple[NDArray[np.int64] | None, NDArray[np.float64]]
 
 
 def publish(
@@ -76,24 +80,15 @@ def publish(
                 release_id=release_id,
                 **left_out(filtered, dropped_of(counts)),
             )
-        measured: NDArray[np.int64] | None = None
         blocks: tuple[Refinable, ...] = ()
         additive = mechanism.additive
         if vault is not None and additive is not None:
             blocks = tuple(Refinable.draw(law.rate, size, randomness) for law, size in additive.noises(total))
             measured = additive.measure(values, [block.value for block in blocks])
-            estimates = additive.estimate(measured, total)
+            seen: Observed = measured, additive.estimate(measured, total)
         else:
-            measured, estimates = observed(mechanism, values, total, randomness)
-        release = Release(
-            id=release_id,
-            counts=estimates.reshape(plan.policy.domain.shape),
-            guarantee=guarantee,
-            mechanism=mechanism,
-            workload=plan.workload.describe(),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            measured=measured,
-        )
+            seen = observed(mechanism, values, total, randomness)
+        release = released(plan, mechanism, guarantee, seen, release_id)
         if plan.publication is not None:
             release = replace(release, origin=plan.publication.origin)
         if vault is not None:
@@ -111,10 +106,24 @@ def publish(
         return release
 
 
-def observed(
-    mechanism: Mechanism, values: NDArray[np.int64], total: int | None, source: Source
-) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
+def observed(mechanism: Mechanism, values: NDArray[np.int64], total: int | None, source: Source) -> Observed:
     """One run: the noisy integers, where a release keeps them, and the estimates."""
     if mechanism.keeps_measured:
         return mechanism.observe(values, total, source)
     return None, mechanism.run(values, total, source)
+
+
+def released(
+    plan: Plan, mechanism: Mechanism, guarantee: Guarantee, seen: Observed, release_id: str | None = None
+) -> Release:
+    """The release of what one run told. Without an id it gets one of its own."""
+    measured, estimates = seen
+    return Release(
+        id=release_id or secrets.token_hex(16),
+        counts=estimates.reshape(plan.policy.domain.shape),
+        guarantee=guarantee,
+        mechanism=mechanism,
+        workload=plan.workload.describe(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        measured=measured,
+    )

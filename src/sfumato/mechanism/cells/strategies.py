@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
@@ -28,6 +28,8 @@ from sfumato.workload import RANGES, Workload
 
 # Cells of an axis under hats: the exact variances of their estimates take a kilobyte a cell.
 LONGEST = 1 << 20
+# The widths of the hats along an axis, from the largest, and their weights with that of the cells.
+HatLevels: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 WEIGHED = 1 << 17  # up to which a plan tries hats by itself
 
 
@@ -77,7 +79,7 @@ def blocked(
     With `product` all axes are one strategy, in which their weights multiply.
     """
     if options.get("blocks") is not None and options.get("weights") is not None:
-        tuned: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())] * len(shape)  # nothing is left to tune
+        tuned: list[HatLevels] = [((), ())] * len(shape)  # nothing is left to tune
     elif product:
         tuned = best_hierarchies(shape, (RANGES,) * len(shape), total_known)
     else:
@@ -108,25 +110,33 @@ def hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
             "kilobyte a cell. Nothing was drawn or recorded. Use mechanism='hierarchy'."
         )
     if options.get("widths") is not None and options.get("weights") is not None:
-        tuned: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())] * len(shape)  # nothing is left to tune
+        tuned: list[HatLevels] = [((), ())] * len(shape)  # nothing is left to tune
     else:
         tuned = _tuned_hats(policy, [True] * len(shape))
     usual = min([WEIGHT, *(max(w) for b, w in tuned if b)])
-    widths = each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
-    weights = each_axis(
-        options.pop("weights", None),
-        [w if b == t else (usual,) * (len(b) + 1) for b, (t, w) in zip(widths, tuned, strict=True)],
-        "weights",
-    )
-    no_options("hats", options)
-    axes = list(zip(shape, widths, weights, strict=True))
-    made = {axis: Hats(*axis) for axis in dict.fromkeys(axes)}  # equal axes share what is computed of them
-    factors = tuple(made[axis] for axis in axes)
-    chosen = {"widths": [list(b) for b in widths], "weights": [list(w) for w in weights]}
+    factors, chosen = hats_along("hats", shape, tuned, usual, options)
     return VertexMechanism(name="hats", policy=policy, epsilon=epsilon, options=chosen, factors=factors)
 
 
-def _tuned_hats(policy: Policy, along: Sequence[bool]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def hats_along(
+    name: str, shape: tuple[int, ...], tuned: Sequence[HatLevels], usual: int, options: Options
+) -> tuple[tuple[Hats, ...], Options]:
+    """The hats of every axis and their options: the widths and weights given, else the tuned ones. Widths that were
+    not tuned get equal weights, `usual` each.
+    """
+    widths = each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
+    weights = each_axis(
+        options.pop("weights", None),
+        [w if b == t else (usual if b else 1,) * (len(b) + 1) for b, (t, w) in zip(widths, tuned, strict=True)],
+        "weights",
+    )
+    no_options(name, options)
+    axes = list(zip(shape, widths, weights, strict=True))
+    made = {axis: Hats(*axis) for axis in dict.fromkeys(axes)}  # equal axes share what is computed of them
+    return tuple(made[axis] for axis in axes), {"widths": [*map(list, widths)], "weights": [*map(list, weights)]}
+
+
+def _tuned_hats(policy: Policy, along: Sequence[bool]) -> list[HatLevels]:
     """(widths, weights) for every axis; along some there are to be hats, along the others the cells alone."""
     shape = policy.domain.shape
     known = policy.total_is_public and len(shape) == 1

@@ -16,11 +16,10 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InvalidInput
-from sfumato.linear import Hats
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.cells.along import asked_along
 from sfumato.mechanism.cells.hat_tuning import best_hats
-from sfumato.mechanism.cells.strategies import LONGEST, WEIGHED, each_axis, no_options
+from sfumato.mechanism.cells.strategies import LONGEST, WEIGHED, hats_along
 from sfumato.mechanism.edges.edges import EdgeMechanism
 from sfumato.mechanism.entry import Entry, Options
 from sfumato.policies import Policy
@@ -44,18 +43,8 @@ def edge_hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
             "kilobyte a cell. Nothing was drawn or recorded. Use mechanism='edge-hierarchy'."
         )
     tuned = [best_hats(n, False, _largest(policy, n)) for n in shape]
-    widths = each_axis(options.pop("widths", None), [b for b, _ in tuned], "widths")
     usual = WEIGHT if len(shape) == 2 else WEIGHT_3D
-    weights = each_axis(
-        options.pop("weights", None),
-        [w if b == t else (usual if b else 1,) * (len(b) + 1) for b, (t, w) in zip(widths, tuned, strict=True)],
-        "weights",
-    )
-    no_options("edge-hats", options)
-    axes = list(zip(shape, widths, weights, strict=True))
-    made = {axis: Hats(*axis) for axis in dict.fromkeys(axes)}  # equal axes share what is computed of them
-    across = tuple(made[axis] for axis in axes)
-    chosen = {"widths": [list(b) for b in widths], "weights": [list(w) for w in weights]}
+    across, chosen = hats_along("edge-hats", shape, tuned, usual, options)
     return EdgeMechanism(name="edge-hats", policy=policy, epsilon=epsilon, options=chosen, across=across)
 
 
