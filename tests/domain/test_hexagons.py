@@ -101,6 +101,21 @@ def test_parents_are_those_of_the_hierarchy():
             axis.parents(wrong)
 
 
+def test_levels_are_parents_with_elsewhere_by_itself():
+    domain = sf.H3(8, cover=NEW_YORK, levels=[5, 7])
+    coarse, fine = domain.axes[0].coarser
+    assert (coarse.name, fine.name) == ("resolution 5", "resolution 7")
+    for level, resolution in ((coarse, 5), (fine, 7)):
+        expected = [*domain.axes[0].parents(resolution).of, "elsewhere"]
+        assert [level.names[group] for group in level.of] == expected
+    assert domain != sf.H3(8, cover=NEW_YORK) and domain_from_spec(json.loads(json.dumps(domain.spec()))) == domain
+    plan = sf.plan(sf.policy(domain, hide=sf.move("500 m")), sf.levels(), epsilon=1)
+    release = plan.publish(np.arange(domain.size))
+    assert release.total == np.arange(domain.size).sum()
+    for levels, words in (([7, 5], "rising"), ([8], "rising"), ([5, 5], "rising"), ([1.5], "rising"), ("7", "a list")):
+        refused(words, resolution=8, cover=NEW_YORK, levels=levels)
+
+
 # ------------------------------------------------------------------ covers
 
 
@@ -211,6 +226,9 @@ def test_forged_descriptions_are_refused():
         {"resolution": 7},
         {"resolution": "8"},
         {"rule": "h3-5"},
+        {"levels": [9]},
+        {"levels": 7},
+        {"levels": [[7]]},
         {"made": 1},
     ):
         spec = domain.spec()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato._types import Floats, Integers
 from sfumato.domain.axis import axis_name
+from sfumato.domain.coarser import Coarse, Level, checked_levels, nested
 from sfumato.domain.crossings import RULE, Lookup
 from sfumato.domain.labels import shorten
 from sfumato.domain.near_regions import near_regions
@@ -24,14 +25,6 @@ from sfumato.domain.outlines import Outlines, outlines_from_spec
 from sfumato.domain.places import ELSEWHERE, Places, turned
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_fraction
-
-
-@dataclass(frozen=True)
-class Level:
-    """A coarser name of every region, such as its county."""
-
-    name: str
-    of: tuple[str, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,8 +51,11 @@ class Areas(Places):
         object.__setattr__(self, "name", axis_name(self.name))
         if not self.ids or len(set(self.ids)) < len(self.ids) or ELSEWHERE in self.ids:
             raise InvalidInput(f"Axis {self.name!r}: regions need names, each once and none of them {ELSEWHERE!r}.")
-        if any(len(level.of) != len(self.ids) for level in self.levels):
-            raise InvalidInput(f"Axis {self.name!r}: every level names every region once.")
+        checked_levels(self.name, self.levels, len(self.ids))
+        if any(ELSEWHERE in level.of for level in self.levels):
+            raise InvalidInput(
+                f"Axis {self.name!r}: a level names some regions {ELSEWHERE!r}, which lies in nothing. Rename it."
+            )
         if self.outlines is not None and len(self.outlines.regions) != len(self.ids) + 1:
             raise InvalidInput(f"Axis {self.name!r}: there are as many outlines as regions.")
 
@@ -91,6 +87,11 @@ class Areas(Places):
         """Where longitudes begin: at -180, or at the regions' own west end where they reach beyond 180."""
         low, _, high, _ = self.known.bounds
         return -180.0 if low >= -180.0 and high <= 180.0 else low
+
+    @cached_property
+    def coarser(self) -> tuple[Coarse, ...]:
+        """The levels, with elsewhere by itself on each."""
+        return nested(Level(level.name, (*level.of, ELSEWHERE)) for level in self.levels)
 
     def cells_at(self, points: Floats) -> Integers:
         """The cell of every point (x, y) that is no NaN."""

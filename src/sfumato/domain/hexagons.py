@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._types import Floats, Integers
-from sfumato.domain.areas import Level
 from sfumato.domain.axis import axis_name
+from sfumato.domain.coarser import Coarse, Level, nested
 from sfumato.domain.covers import covering, finer_than, h3
 from sfumato.domain.factor import PLACE, Factor
 from sfumato.domain.h3_index import FINEST, Indices, are_cells, parents_at, resolutions, written
 from sfumato.domain.labels import shorten
 from sfumato.domain.near_hexagons import near_hexagons
 from sfumato.domain.outlines import packed, unpacked
-from sfumato.domain.places import Places
+from sfumato.domain.places import ELSEWHERE, Places
 from sfumato.domain.product import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import is_whole, positive_fraction, shown
@@ -41,13 +41,15 @@ RULE = "h3-4"
 class Hexagons(Places):
     """Cells of H3 of one resolution, in the order of their numbers, then elsewhere.
 
-    Two are equal when their names, resolutions and cells (by their digest) are; `made` says with which version of the
+    Two are equal when their names, resolutions, levels and cells (by their digest) are; `made` says with which version of the
     library they were found.
     """
 
     name: str
     resolution: int
     digest: str
+    levels: tuple[int, ...] = ()
+    """Coarser resolutions whose cells are levels of these, from the coarsest on."""
     rule: str = RULE
     indices: Indices = field(default_factory=lambda: np.zeros(0, np.uint64), compare=False)
     made: tuple[tuple[str, str], ...] = field(default=(), compare=False)
@@ -68,15 +70,22 @@ class Hexagons(Places):
         if digest_of(cells) != self.digest:
             raise InvalidInput(f"Axis {self.name!r}: its cells are not those that it names.")
         cells.flags.writeable = False
+        given = tuple(self.levels)
+        if not all(map(is_whole, given)) or list(given) != sorted({r for r in given if 0 <= r < self.resolution}):
+            raise InvalidInput(
+                f"Axis {self.name!r}: levels={list(given)!r} must be whole numbers below the resolution "
+                f"{self.resolution}, rising, such as levels=[{max(self.resolution - 2, 0)}]. Nothing was built."
+            )
+        object.__setattr__(self, "levels", given)
 
     @classmethod
-    def of(cls, name: str, resolution: int, cells: Indices) -> Hexagons:
+    def of(cls, name: str, resolution: int, cells: Indices, levels: tuple[int, ...] = ()) -> Hexagons:
         """The axis of cells that the library, as it is here, has found."""
         import h3 as library
 
         versions = library.versions()
         made = (("h3", versions["python"]), ("h3 (C)", versions["c"]))
-        return cls(name=name, resolution=resolution, digest=digest_of(cells), indices=cells, made=made)
+        return cls(name=name, resolution=resolution, digest=digest_of(cells), levels=levels, indices=cells, made=made)
 
     def __repr__(self) -> str:
         return f"Hexagons({self.name!r}, {self.resolution}, {shorten(self.ids)})"
@@ -99,6 +108,12 @@ class Hexagons(Places):
                 f"{self.resolution - 1}. Nothing was built."
             )
         return Level(f"resolution {resolution}", tuple(written(parents_at(self.indices, resolution))))
+
+    @cached_property
+    def coarser(self) -> tuple[Coarse, ...]:
+        """The parents at every level, with elsewhere by itself on each."""
+        parents = map(self.parents, self.levels)
+        return nested(Level(level.name, (*level.of, ELSEWHERE)) for level in parents)
 
     def cells_at(self, points: Floats) -> Integers:
         """The cell of every point (lon, lat) that is no NaN; those beyond the poles are elsewhere."""
@@ -143,7 +158,8 @@ class Hexagons(Places):
     def face(self) -> str:
         """Hexagons."""
         name = "" if self.name == PLACE else f", name={self.name!r}"
-        return f"H3({self.resolution}, cover={shorten(self.ids)}{name})"
+        levels = f", levels={list(self.levels)!r}" if self.levels else ""
+        return f"H3({self.resolution}, cover={shorten(self.ids)}{levels}{name})"
 
     def identity(self) -> dict[str, Any]:
         """All but the list of the cells, which the digest stands for, and the version that found them."""
@@ -153,6 +169,7 @@ class Hexagons(Places):
             "resolution": self.resolution,
             "rule": self.rule,
             "digest": self.digest,
+            "levels": list(self.levels),
         }
 
     def spec(self) -> dict[str, Any]:
@@ -173,9 +190,16 @@ def hexagons_from_spec(spec: Mapping[str, Any]) -> Hexagons:
         name=spec["name"],
         resolution=spec["resolution"],
         digest=spec["digest"],
+        levels=_levels(spec["levels"]),
         indices=np.cumsum(steps, dtype=np.uint64),
         made=tuple((str(name), str(version)) for name, version in spec["made"].items()),
     )
+
+
+def _levels(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError("levels")
+    return tuple(value)
 
 
 def digest_of(cells: Indices) -> str:
@@ -202,7 +226,8 @@ class H3(Domain):
 
     ``cover`` is a GeoDataFrame, a polygon, the path of a GeoJSON or GeoParquet file, bounds ``(lon0, lat0, lon1,
     lat1)``, or a list of cells of this resolution, as text or as numbers. Of an area every hexagon is taken that has a
-    part of it. Cells stand in the order of their numbers.
+    part of it. Cells stand in the order of their numbers. ``levels`` are coarser resolutions whose cells are asked for
+    as well (`sf.levels`): a hexagon belongs to its parent in the hierarchy of H3.
 
     The cover is public by declaration: an area that somebody else has drawn, never the cells that were visited.
 
@@ -215,6 +240,8 @@ class H3(Domain):
     ((77,), [9, 76])
     """
 
-    def __init__(self, resolution: int, *, cover: Any, name: str = PLACE) -> None:
-        axis = Hexagons.of(name, resolution, covering(cover, resolution))
+    def __init__(self, resolution: int, *, cover: Any, levels: Sequence[int] = (), name: str = PLACE) -> None:
+        if isinstance(levels, str) or not isinstance(levels, Sequence):
+            raise InvalidInput(f"levels={shown(levels)} must be a list of resolutions. Nothing was built.")
+        axis = Hexagons.of(name, resolution, covering(cover, resolution), tuple(levels))
         super().__init__((axis,), (Factor(name, (0,)),))
