@@ -68,7 +68,8 @@ def count(
     is another, or of GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}`` says the same. By
     default they are the points of a GeoDataFrame, and the columns ``lon`` and ``lat`` of anything else. On hexagons
     ``h3=`` names a column of cells, of the domain's resolution or finer ones, as text or whole numbers; a record of a
-    coarser one, or of what is no cell, has no place (of several places, ``columns={"origin": {"h3": "from"}}``). What lies in no region or hexagon is counted elsewhere.
+    coarser one, or of what is no cell, has no place (of several places,
+    ``columns={"origin": {"h3": "from"}}``). What lies in no region or hexagon is counted elsewhere.
 
     *Times* are dates and datetimes, of files of text also ISO 8601. A column that tells a zone goes with an axis that
     has one, and one that tells none with an axis that has none; anything else is refused, since it would be a guess. A

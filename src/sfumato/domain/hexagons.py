@@ -41,8 +41,8 @@ RULE = "h3-4"
 class Hexagons(Places):
     """Cells of H3 of one resolution, in the order of their numbers, then elsewhere.
 
-    Two are equal when their names, resolutions, levels and cells (by their digest) are; `made` says with which version of the
-    library they were found.
+    Two are equal when their names, resolutions, levels and cells (by their digest) are; `made` says with which version
+    of the library they were found.
     """
 
     name: str
@@ -160,6 +160,11 @@ class Hexagons(Places):
         name = "" if self.name == PLACE else f", name={self.name!r}"
         levels = f", levels={list(self.levels)!r}" if self.levels else ""
         return f"H3({self.resolution}, cover={shorten(self.ids)}{levels}{name})"
+
+    def entry(self) -> dict[str, Any]:
+        """The resolution and the cells."""
+        levels = {"levels": list(self.levels)} if self.levels else {}
+        return {"h3": self.resolution, "cover": list(self.ids), **levels}
 
     def identity(self) -> dict[str, Any]:
         """All but the list of the cells, which the digest stands for, and the version that found them."""
