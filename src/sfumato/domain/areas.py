@@ -89,17 +89,6 @@ class Areas(Axis):
         """What the names are."""
         return str
 
-    @cached_property
-    def nested(self) -> tuple[Integers, ...]:
-        """By the coarser names, from those that are most to those that are fewest; elsewhere stays by itself."""
-        few_first = sorted(self.levels, key=lambda level: len(set(level.of)))
-        names = list(zip(*(level.of for level in few_first), strict=True))
-        coarser: list[Integers] = []
-        for kept in range(len(few_first), 0, -1):  # a county is told apart by its state too
-            numbers = {name: i for i, name in enumerate(dict.fromkeys(name[:kept] for name in names))}
-            coarser.append(np.array([*(numbers[name[:kept]] for name in names), len(numbers)], dtype=np.int64))
-        return tuple(coarser)
-
     @property
     def known(self) -> Outlines:
         """The outlines, or a refusal where there are none."""

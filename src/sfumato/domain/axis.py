@@ -106,11 +106,6 @@ class Axis(ABC):
         """Which values lie beyond the ends of the axis, and are counted in its first or last cell."""
         return np.zeros(len(values), np.bool_)
 
-    @property
-    def nested(self) -> tuple[NDArray[np.int64], ...]:
-        """For coarser and coarser names, the number of every cell's group, where cells have such names."""
-        return ()
-
     def reach(self, delta: Any) -> NDArray[np.int64]:
         """For every cell the last one that holds a value less than delta from one of its own, where none winds."""
         return self.near(delta)  # which says that there is no distance

@@ -85,7 +85,7 @@ def _steps(domain: Domain, public: tuple[int, ...]) -> Iterator[Step]:
             shape[i] = len(groups)
     named = [i for i in range(domain.ndim) if i not in ordered and i not in public and shape[i] > 1]
     for i in sorted(named, key=lambda i: -shape[i]):
-        for groups in _nested(domain.axes[i].nested, shape[i]):
+        for groups in _nested([level.of for level in domain.axes[i].coarser[::-1]], shape[i]):
             yield {i: groups}
 
 
