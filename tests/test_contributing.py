@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import re
+import tomllib
 
 import pytest
 from test_architecture import HEIGHT, ROOT, SOURCE
@@ -50,6 +52,14 @@ def test_every_file_that_it_names_is_there():
         assert any((base / name).exists() for base in (ROOT, SOURCE)), name
 
 
+def test_the_lock_file_has_every_package_that_the_project_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    names = {re.match(r"[\w-]+", line)[0] for line in asked} - {"sfumato"}
+    locked = re.findall(r"^([\w-]+)==", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
+    assert names <= set(locked)
+
+
 def test_a_folder_of_tests_is_named_after_its_package():
     folders = {path.parent.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")}
     assert folders - {"strangers"} <= {path.parent.name for path in SOURCE.glob("*/__init__.py")}
@@ -69,7 +79,8 @@ def test_the_root_is_public():
 def test_a_public_module_says_what_is_public_in_it(name):
     module = importlib.import_module(name)
     assert module.__doc__
-    assert module.__all__ and list(module.__all__) == sorted(module.__all__)
+    in_order = sorted(module.__all__, key=lambda public: (not public.isupper(), public))  # as ruff sorts
+    assert module.__all__ and list(module.__all__) == in_order
     for public in module.__all__:
         thing = getattr(module, public)
         if inspect.isclass(thing) or inspect.isroutine(thing):

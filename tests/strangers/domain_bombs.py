@@ -81,6 +81,13 @@ def long_outlines() -> bytes:
     return with_cells(described(relation(both, terms=[moved("place", "10000000", "m", "geodesic")])), 3)
 
 
+def hexagons_of_zeros() -> bytes:
+    """A hundred million times the number zero as steps from one hexagon to the next."""
+    steps = base64.b64encode(zlib.compress(bytes(800_000_000), 9)).decode()
+    listed = {"kind": "hexagons", "name": "place", "resolution": 9, "rule": "h3-4", "digest": "", "levels": []}
+    return with_cells(described(policy("unbounded", {**listed, "cells": steps, "made": {}})), 4)
+
+
 def many_moves(
     axes: list[Description], cells: int, name: str, deltas: list[str], unit: str, metric: str
 ) -> Callable[[], bytes]:
@@ -125,6 +132,7 @@ def hats(mechanism: str, theta: int, widest: int) -> Callable[[], bytes]:
 
 RELEASES: dict[str, Callable[[], bytes]] = {
     "outlines of zeros": outlines_of_zeros,
+    "hexagons of zeros": hexagons_of_zeros,
     "regions beyond the earth": regions_beyond(1e300),
     "regions beyond the poles": regions_beyond(1e6),
     "regions in one place": regions_in_one_place,

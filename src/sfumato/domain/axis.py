@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.domain.coarser import Coarse
 from sfumato.errors import InvalidInput
 
 OWN = "own"
@@ -30,6 +31,8 @@ class Axis(ABC):
     """How many cells the axis is cut into; they are numbered from zero."""
     reads: ClassVar[Literal["numbers", "labels", "times", "places"]]
     """What its values are, and so which columns can feed it."""
+    what: ClassVar[str] = "cells"
+    """What its cells are, in words."""
     named: ClassVar[bool] = False
     """Whether its cells are asked for by names, its `labels`."""
     ordered: ClassVar[bool] = False
@@ -56,6 +59,11 @@ class Axis(ABC):
     def leaves_out(self) -> bool:
         """Whether there are values that none of its cells holds: whoever has one is not there."""
         return False
+
+    @property
+    def coarser(self) -> tuple[Coarse, ...]:
+        """Its levels that have names, from the coarsest to the finest, each nested in the one before; mostly none."""
+        return ()
 
     @abstractmethod
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:

@@ -10,9 +10,10 @@ from sfumato.domain.axis import Axis, axis_name
 from sfumato.domain.bins import Bins
 from sfumato.domain.cycle import Round
 from sfumato.domain.factor import Factor
+from sfumato.domain.hexagons import H3, Hexagons, hexagons_from_spec
 from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
-from sfumato.domain.labels import Labels
+from sfumato.domain.labels import Labels, labels_from_spec
 from sfumato.domain.product import Domain
 from sfumato.domain.regions import Regions
 from sfumato.domain.shapes import Categories, Cycle, Grid, Line, Times
@@ -69,6 +70,7 @@ _FACES: dict[type[Axis], Callable[[Domain], Domain]] = {
     Instants: _faced(Times),
     Round: _faced(Cycle),
     Areas: _faced(Regions),
+    Hexagons: _faced(H3),
 }
 
 
@@ -116,9 +118,10 @@ def _steps(value: Any) -> tuple[tuple[int, int], ...]:
 
 _KINDS: dict[str, Callable[[Mapping[str, Any]], Axis]] = {
     "interval": lambda spec: Interval(spec["name"], spec["low"], spec["high"], spec["cells"]),
-    "labels": lambda spec: Labels(spec["name"], _list(spec["labels"]), spec["other"]),
+    "labels": labels_from_spec,
     "bins": lambda spec: Bins(spec["name"], _list(spec["edges"])),
     "times": lambda spec: Instants(spec["name"], _position(spec["start"]), _steps(spec["steps"]), _text(spec["tz"])),
     "cycle": lambda spec: Round(spec["name"], spec["of"], _text(spec["tz"])),
     "regions": areas_from_spec,
+    "hexagons": hexagons_from_spec,
 }

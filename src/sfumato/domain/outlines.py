@@ -91,19 +91,18 @@ class Outlines:
     def spec(self) -> dict[str, Any]:
         """As plain data: numbers of 64 bits, packed by zlib, as base64."""
         return {
-            "points": _packed(np.ascontiguousarray(self.points, "<f8")),
-            "rings": _packed(np.diff(self.rings).astype("<i8")),
-            "parts": _packed(np.diff(self.parts).astype("<i8")),
-            "regions": _packed(np.diff(self.regions).astype("<i8")),
+            "points": packed(np.ascontiguousarray(self.points, "<f8")),
+            "rings": packed(np.diff(self.rings).astype("<i8")),
+            "parts": packed(np.diff(self.parts).astype("<i8")),
+            "regions": packed(np.diff(self.regions).astype("<i8")),
         }
 
 
 def outlines_from_spec(spec: Mapping[str, Any]) -> Outlines:
     """What `Outlines.spec()` described, or a refusal: nothing in a file is trusted."""
     try:
-        packed = _text(spec["points"])
-        points = np.frombuffer(_unpacked(packed, max(_FEW, MOST_TIMES * len(packed))), "<f8").reshape(-1, 2)
-        points = points.astype(np.float64)
+        most = max(_FEW, MOST_TIMES * len(spec["points"]))
+        points = np.frombuffer(unpacked(spec["points"], most), "<f8").reshape(-1, 2).astype(np.float64)
         # Counts of one kind pack to almost nothing; there are fewer rings than points, and no more of the others.
         rings = _starts(spec["rings"], len(points) // _FEWEST)
         parts = _starts(spec["parts"], len(rings))
@@ -124,24 +123,21 @@ def starts_of(counts: Any) -> Integers:
 
 
 def _starts(packed: Any, most: int) -> Integers:
-    counts = np.frombuffer(_unpacked(_text(packed), 8 * most), "<i8")
+    counts = np.frombuffer(unpacked(packed, 8 * most), "<i8")
     if (counts < 1).any() or (counts > 1 << 40).any() or not len(counts):
         raise ValueError("counts")
     return starts_of(counts)
 
 
-def _packed(array: Any) -> str:
+def packed(array: Any) -> str:
+    """Numbers packed by zlib, as base64."""
     return base64.b64encode(zlib.compress(array.tobytes(), 6)).decode("ascii")
 
 
-def _text(text: Any) -> str:
+def unpacked(text: Any, most: int) -> bytes:
+    """The bytes of such a text, or an error, also where they are more than so many: no more memory is taken."""
     if not isinstance(text, str):
         raise TypeError("text")
-    return text
-
-
-def _unpacked(text: str, most: int) -> bytes:
-    """What was packed, of so many bytes at the most."""
     opened = zlib.decompressobj()
     content = opened.decompress(base64.b64decode(text, validate=True), most + 1)
     if not opened.eof or opened.unused_data or len(content) > most:
