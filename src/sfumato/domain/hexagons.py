@@ -30,7 +30,7 @@ from sfumato.domain.near_hexagons import near_hexagons
 from sfumato.domain.outlines import packed, unpacked
 from sfumato.domain.places import ELSEWHERE, Places
 from sfumato.domain.product import Domain
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole, positive_fraction, shown
 
 RULE = "h3-4"
@@ -67,6 +67,8 @@ class Hexagons(Places):
             raise InvalidInput(f"Axis {self.name!r}: a resolution is a whole number from 0 to {FINEST}.")
         if not len(cells) or (cells[1:] <= cells[:-1]).any():
             raise InvalidInput(f"Axis {self.name!r}: hexagons are listed once each, rising.")
+        if len(cells) > MOST_LISTED:
+            raise TooLarge(f"Axis {self.name!r}: {len(cells):,} hexagons are more than the {MOST_LISTED:,} of any file.")
         if not are_cells(cells).all() or (resolutions(cells) != self.resolution).any():
             raise InvalidInput(f"Axis {self.name!r}: its cells are not all hexagons of resolution {self.resolution}.")
         if digest_of(cells) != self.digest:
