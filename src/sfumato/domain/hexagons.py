@@ -68,7 +68,9 @@ class Hexagons(Places):
         if not len(cells) or (cells[1:] <= cells[:-1]).any():
             raise InvalidInput(f"Axis {self.name!r}: hexagons are listed once each, rising.")
         if len(cells) > MOST_LISTED:
-            raise TooLarge(f"Axis {self.name!r}: {len(cells):,} hexagons are more than the {MOST_LISTED:,} of any file.")
+            raise TooLarge(
+                f"Axis {self.name!r}: {len(cells):,} hexagons are more than the {MOST_LISTED:,} of any file."
+            )
         if not are_cells(cells).all() or (resolutions(cells) != self.resolution).any():
             raise InvalidInput(f"Axis {self.name!r}: its cells are not all hexagons of resolution {self.resolution}.")
         if digest_of(cells) != self.digest:
