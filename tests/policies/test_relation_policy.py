@@ -149,7 +149,7 @@ REFUSED = [
     (lambda: sf.policy(CITY, hide=sf.move("30 min")), "measured in a number in its own units"),
     (lambda: sf.policy(CITY, hide=sf.move(1, of="mode")), "has values without distances"),
     (lambda: sf.move(2).on(DAYS), "measured in a time, such as '30 min'"),
-    (lambda: sf.move("2 km").on(DAYS), "measured in a time, such as '30 min'"),
+    (lambda: sf.move("2 km").on(DAYS), "by less than 2000 m, but that is measured in a time, such as '30 min'"),
     (lambda: sf.policy(TABLE, hide=sf.move(1)), "Say which one moves"),
     (lambda: sf.policy("grid", hide=sf.move(1)), "is not a domain"),
     (lambda: sf.policy(CITY, hide="move"), "is not a relation"),
