@@ -33,6 +33,7 @@ DOMAINS += [
     sf.Categories(["bus", "tram", "rest"]),
     sf.Categories(["only"]),
     sf.Domain((sf.Interval("x", 0, 1, 3), sf.Labels("kind", ("bus", "tram")))),
+    sf.Categories(list("abcde"), levels={"state": list("AABBA"), "county": list("xyxxx")}),
 ]
 
 
