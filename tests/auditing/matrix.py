@@ -26,7 +26,8 @@ def box(shape):
     return sf.Line(0, 1, cells=shape[0]) if d == 1 else sf.Grid(bounds=(0,) * d + (1,) * d, shape=shape)
 
 
-DOMAINS = [*map(box, SHAPES), sf.Categories(["bus", "tram", "rest"])]
+LEVELS = sf.Categories(["bus", "tram", "car", "rest"], levels={"kind": ["public", "public", "own", "own"]})
+DOMAINS = [*map(box, SHAPES), sf.Categories(["bus", "tram", "rest"]), LEVELS]
 
 
 def policies(domain):
