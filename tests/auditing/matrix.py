@@ -27,6 +27,7 @@ def box(shape):
 
 
 DOMAINS = [*map(box, SHAPES), sf.Categories(["bus", "tram", "rest"])]
+DOMAINS.append(sf.Categories(list("abcd"), levels={"half": list("LLRR")}))
 
 
 def policies(domain):
