@@ -26,8 +26,8 @@ def box(shape):
     return sf.Line(0, 1, cells=shape[0]) if d == 1 else sf.Grid(bounds=(0,) * d + (1,) * d, shape=shape)
 
 
-LEVELS = sf.Categories(["bus", "tram", "car", "rest"], levels={"kind": ["public", "public", "own", "own"]})
-DOMAINS = [*map(box, SHAPES), sf.Categories(["bus", "tram", "rest"]), LEVELS]
+DOMAINS = [*map(box, SHAPES), sf.Categories(["bus", "tram", "rest"])]
+DOMAINS.append(sf.Categories(list("abcd"), levels={"half": list("LLRR")}))
 
 
 def policies(domain):
