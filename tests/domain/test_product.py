@@ -205,8 +205,8 @@ def test_domains_that_cannot_be_are_refused(call: str, message: str) -> None:
         ({}, "The description of the domain is incomplete or not of this format."),
         ({"axes": [{"kind": "interval"}]}, "The description of the domain is incomplete or not of this format."),
         (
-            {"axes": [{"kind": "ellipses"}]},
-            "The description of the domain has an axis of kind 'ellipses'; known are interval, labels, bins, times, "
+            {"axes": [{"kind": "triangles"}]},
+            "The description of the domain has an axis of kind 'triangles'; known are interval, labels, bins, times, "
             "cycle, regions, hexagons.",
         ),
     ],
