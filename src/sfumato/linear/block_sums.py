@@ -23,6 +23,7 @@ import scipy
 
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
+from sfumato.linear.estimator import range_weights
 from sfumato.linear.hierarchy import LARGEST_WEIGHT, Hierarchy
 from sfumato.linear.nests import Level, Nests, combined
 from sfumato.linear.operator import Array, Operator
@@ -73,7 +74,7 @@ class BlockSums(Operator):
 
     def transpose(self, y: Array) -> Array:
         """Every cell receives the weighted values of the blocks that hold it."""
-        held = self._placed(y, np.asarray(y).dtype, lambda level: 1)
+        held = self._placed(y, np.asarray(y).dtype)
         self.nests.spread(held)
         return self.nests.cells(held).reshape(*np.shape(y)[:-1], -1)
 
@@ -90,7 +91,7 @@ class BlockSums(Operator):
         so that nothing large cancels.
         """
         volumes = self.nests.volumes()
-        held = self._placed(y, np.float64, lambda level: float(volumes[level]))
+        held = self._placed(y, np.dtype(np.float64), volumes)
         self.nests.gather(held)
         self.nests.scale(held, factors / volumes)
         self.nests.centre(held)
@@ -109,13 +110,13 @@ class BlockSums(Operator):
         self.nests.scale(held, volumes)
         return self._read(held, lead)
 
-    def _placed(self, y: Array, kind: Any, times: Any) -> Array:
+    def _placed(self, y: Array, kind: np.dtype[Any], times: Floats | None = None) -> Array:
         lead = np.shape(y)[:-1]
         held, first = self.nests.empty(lead, kind), 0
         for level, weight, size in zip(self.tables, self.weights, self._sizes, strict=True):
             place = self.nests.at(held, level)
             place[...] = np.reshape(y[..., first : first + size], place.shape)
-            place *= weight * times(level)
+            place *= weight if times is None else weight * times[level]
             first += size
         return held
 
@@ -199,7 +200,7 @@ class BlockEstimator(Operator):
     """
 
     def __init__(self, strategy: BlockSums, apart: Sequence[int] | None = None) -> None:
-        self.strategy, self.apart = strategy, None if apart is None else tuple(apart)
+        self.strategy = strategy
         self.rows, self.cols = strategy.cols, strategy.rows
         nests = strategy.nests
         others = [i for i in range(len(nests.shape)) if apart is not None and i not in apart]
@@ -234,7 +235,7 @@ class BlockEstimator(Operator):
     fourth_is_exact = False
 
     @cached_property
-    def largest_coefficient(self) -> float:  # type: ignore[override]  # worked out once
+    def largest_coefficient(self) -> float:
         """A row moves all cells that lie equally far from its block alike: the sums of what it adds and what it takes
         away, whichever is larger. Where totals are put right, no more than twice that.
         """
@@ -268,9 +269,22 @@ class BlockEstimator(Operator):
         The fourth moment would need every coefficient: a seventh of the squared second one is its order of magnitude,
         no bound, and intervals do not rely on it.
         """
+        del shape
         nests, ends = self.strategy.nests, list(zip(low.T, high.T, strict=True))
         along = [nests.of_ranges(axis, *end) for axis, end in enumerate(ends)]
         second = self._variances(along, lambda axis: nests.sums_of_ranges(axis, *ends[axis]))
+        return second, second**2 / 7
+
+    def gathered_moments(self, axis: int, cells: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The same, from what the sum over these cells (and that over the others) has at every level."""
+        nests, ends = self.strategy.nests, list(zip(low.T, high.T, strict=True))
+        inside = np.zeros(nests.shape[axis])
+        inside[cells] = 1.0
+        asked = range_weights(2, *ends[axis]) @ np.stack([inside, 1 - inside])
+        along = [nests.of_vectors(i, asked) if i == axis else nests.of_ranges(i, *end) for i, end in enumerate(ends)]
+        second = self._variances(
+            along, lambda i: nests.sums_of_vectors(i, asked) if i == axis else nests.sums_of_ranges(i, *ends[i])
+        )
         return second, second**2 / 7
 
     def mean_square(self, kinds: Sequence[Any], shape: tuple[int, ...]) -> float:

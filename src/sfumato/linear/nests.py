@@ -57,7 +57,7 @@ class Nests:
         self.lengths = tuple(_chain(n, given) for n, given in zip(self.shape, lengths, strict=True))
         self.counts = tuple(tuple(chain[-1] // b for b in chain) for chain in self.lengths)
         size = math.prod(sum(counts) for counts in self.counts)
-        if size > max(LARGEST_ARRAY, 64 * math.prod(self.shape)):
+        if size > LARGEST_ARRAY:
             raise TooLarge(
                 f"nested blocks of {size:,} lengths and places are more than {LARGEST_ARRAY:,}, which is too much to "
                 "hold in memory. Nothing was drawn or recorded. Use fewer lengths."
@@ -90,8 +90,8 @@ class Nests:
 
     def at(self, array: NDArray[Any], level: Level) -> NDArray[Any]:
         """The blocks of one level of every axis: a view."""
-        place: NDArray[Any] = array[(..., *(slices[k] for slices, k in zip(self._slices, level, strict=True)))]
-        return place
+        place: tuple[Any, ...] = (..., *(slices[k] for slices, k in zip(self._slices, level, strict=True)))
+        return array[place]
 
     def levels(self) -> Iterator[Level]:
         """All of them, from the finest."""
@@ -99,7 +99,8 @@ class Nests:
 
     def cells(self, array: NDArray[Any]) -> NDArray[Any]:
         """The cells that are there: a view of the finest level."""
-        return self.at(array, (0,) * len(self.shape))[(..., *(slice(n) for n in self.shape))]
+        there: tuple[Any, ...] = (..., *(slice(n) for n in self.shape))
+        return self.at(array, (0,) * len(self.shape))[there]
 
     def gather(self, array: NDArray[Any]) -> None:
         """Every block receives what the blocks inside it hold, axis after axis."""
@@ -189,6 +190,11 @@ class Nests:
         crossed = np.stack([np.interp(high, at, row) - np.interp(low, at, row) for row in running])
         return share * crossed, share**2 * ones.sum(axis=1)[:, None]
 
+    def sums_of_vectors(self, axis: int, vectors: Floats) -> tuple[Floats, Floats]:
+        """The same of any queries along an axis, given in rows."""
+        ones, share = self._constant(axis), vectors.mean(axis=1)
+        return share * (ones @ vectors.T), share**2 * ones.sum(axis=1)[:, None]
+
     def sums(self, axis: int, queries: AlongAxis) -> tuple[Floats, Floats]:
         """The same of the queries along an axis: the mean, or for queries in step one column each."""
         ones, n = self._constant(axis), self.shape[axis]
@@ -227,7 +233,11 @@ def _chain(n: int, given: Sequence[int]) -> tuple[int, ...]:
     chain = sorted({1, *(int(b) for b in given)}) if n > 1 else [1]
     inner = [b for b in chain if b < n]
     whole = -(-n // inner[-1]) * inner[-1] if inner else 1
-    if [b for b in chain if b not in (*inner, whole)] or any(b % a for a, b in pairwise(inner)) or (n == 1 != max(given, default=1)):
+    if (
+        [b for b in chain if b not in (*inner, whole)]
+        or any(b % a for a, b in pairwise(inner))
+        or (n == 1 != max(given, default=1))
+    ):
         raise InvalidInput(
             f"blocks of {sorted(set(given))} cells along an axis of {n}: each length must divide the next one, and one "
             f"as long as the axis is rounded up to a multiple of the one before, here {whole}. Nothing was drawn or "
