@@ -20,6 +20,7 @@ from sfumato.linear.pairs import PairTypes
 from sfumato.linear.prefix_blocks import PrefixBlocks
 from sfumato.linear.rows import distinct_rows
 from sfumato.linear.selection import Selection
+from sfumato.linear.tree import Tree
 
 __all__ = [
     "Bins",
@@ -46,6 +47,7 @@ __all__ = [
     "PseudoInverse",
     "Selection",
     "Stack",
+    "Tree",
     "combined",
     "distinct_rows",
     "levels_apart",
