@@ -130,8 +130,8 @@ ASKED = [
 @pytest.mark.parametrize(
     ("policy", "most"),
     [
-        (sf.unbounded(CITY), 12.3),
-        (sf.bounded(CITY), 12.4),
+        (sf.unbounded(CITY), 12.4),
+        (sf.bounded(CITY), 12.5),
         (sf.policy(CITY, hide=sf.change("place") | sf.change("hour") | sf.change("group")), 6.4),
     ],
 )

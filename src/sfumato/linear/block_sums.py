@@ -23,7 +23,7 @@ import scipy
 
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
-from sfumato.linear.estimator import range_weights
+from sfumato.linear.estimator import CHUNK, range_weights
 from sfumato.linear.hierarchy import LARGEST_WEIGHT, Hierarchy
 from sfumato.linear.nests import Level, Nests, combined
 from sfumato.linear.operator import Array, Operator
@@ -259,6 +259,11 @@ class BlockEstimator(Operator):
             largest = max(largest, added, taken)
         return largest * (2.0 if self._uneven else 1.0)
 
+    @property
+    def largest_of_any(self) -> float:
+        """Of any query, since it is one of all cells together."""
+        return self.largest_coefficient
+
     def range_moments(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """On a line those of boxes."""
         return self.box_moments(self.strategy.nests.shape, low[:, None], high[:, None])
@@ -275,17 +280,23 @@ class BlockEstimator(Operator):
         second = self._variances(along, lambda axis: nests.sums_of_ranges(axis, *ends[axis]))
         return second, second**2 / 7
 
-    def gathered_moments(self, axis: int, cells: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """The same, from what the sum over these cells (and that over the others) has at every level."""
+    def grouped_moments(self, axis: int, of: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The same, from what sums over groups of cells of one axis have at every level."""
+        second, groups = np.empty(len(low)), int(of.max()) + 1
+        step = max(1, CHUNK // len(of))
+        for start in range(0, len(low), step):
+            part = slice(start, start + step)
+            second[part] = self._of_vectors(
+                axis, range_weights(groups, low[part, axis], high[part, axis])[:, of], low[part], high[part]
+            )
+        return second, second**2 / 7
+
+    def _of_vectors(self, axis: int, asked: Floats, low: Floats, high: Floats) -> Floats:
         nests, ends = self.strategy.nests, list(zip(low.T, high.T, strict=True))
-        inside = np.zeros(nests.shape[axis])
-        inside[cells] = 1.0
-        asked = range_weights(2, *ends[axis]) @ np.stack([inside, 1 - inside])
         along = [nests.of_vectors(i, asked) if i == axis else nests.of_ranges(i, *end) for i, end in enumerate(ends)]
-        second = self._variances(
+        return self._variances(
             along, lambda i: nests.sums_of_vectors(i, asked) if i == axis else nests.sums_of_ranges(i, *ends[i])
         )
-        return second, second**2 / 7
 
     def mean_square(self, kinds: Sequence[Any], shape: tuple[int, ...]) -> float:
         """The mean over products of queries, in closed form."""

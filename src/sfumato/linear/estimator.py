@@ -170,11 +170,12 @@ class Estimator(ABC):
         moments = [factor.range_moments(low[:, i], high[:, i]) for i, factor in enumerate(self.factors)]
         return reduce(np.multiply, [m[0] for m in moments]), reduce(np.multiply, [m[1] for m in moments])
 
-    def gathered_moments(self, axis: int, cells: NDArray[np.int64], low: Floats, high: Floats) -> Any:
-        """As `box_moments`, where along one axis two cells stand for these and for all others; None: nothing shorter
-        than writing them out.
+    def grouped_moments(self, axis: int, of: Integers, low: Floats, high: Floats) -> tuple[Array, Array] | None:
+        """As `box_moments`, where along one axis the groups 0, 1, … into which `of` puts its cells stand in their
+        place; None: nothing shorter than writing them out.
         """
-        del axis, cells, low, high
+        del axis, of, low, high
+        return None
 
     def mean_square(self, kinds: Sequence[Queries], shape: tuple[int, ...]) -> float:
         """The average of ‖Mᵀq‖² over the products q of one query along every axis, of the kinds that are given."""

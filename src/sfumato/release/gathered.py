@@ -62,7 +62,7 @@ class Gathered(Operator):
 
     def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """What the estimator knows of such sums, or written out."""
-        known: tuple[Floats, Floats] | None = self._estimator.gathered_moments(self._axis, self._cells, low, high)
+        known = self._estimator.grouped_moments(self._axis, self._other, low, high)
         return super().box_moments(shape, low, high) if known is None else known
 
     def range_terms(self, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
