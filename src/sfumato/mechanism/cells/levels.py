@@ -134,14 +134,6 @@ def _whole(given: Any, name: str) -> list[int]:
     return [int(k) for k in given]
 
 
-def _candidates(policy: Policy, workload: Workload) -> Iterator[Options]:
-    """On products, and on grids of which more than one kind of question is asked: elsewhere others do the same."""
-    parts = workload.parts(policy.domain)
-    several = len(policy.domain.factors) > 1 or (parts is not None and len(parts) > 1)
-    if policy.domain.ndim > 1 and several:
-        yield from _tuned(policy, workload)
-
-
 def _tuned(policy: Policy, workload: Workload) -> Iterator[Options]:
     found = best_levels(policy, workload)
     if found is not None:
@@ -149,4 +141,4 @@ def _tuned(policy: Policy, workload: Workload) -> Iterator[Options]:
         yield {"blocks": [list(row) for row in blocks], "weights": list(weights)}
 
 
-LEVELS = Entry(name="levels", build=levels, candidates=_candidates, tunings=_tuned, needed=blocks_needed, scaled=True)
+LEVELS = Entry(name="levels", build=levels, candidates=_tuned, tunings=_tuned, needed=blocks_needed, scaled=True)
