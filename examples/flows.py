@@ -15,7 +15,8 @@ rng = np.random.default_rng(1)
 start = np.concatenate([rng.normal((0.3, 0.4), 0.1, (30_000, 2)), rng.normal((0.7, 0.6), 0.08, (20_000, 2))])
 end = start + rng.laplace(0, 0.08, start.shape)
 columns = ["origin_x", "origin_y", "destination_x", "destination_y"]
-np.savetxt(folder / "trips.csv", np.concatenate([start, end], axis=1), "%.5f", ",", header=",".join(columns), comments="")
+trips = np.concatenate([start, end], axis=1)
+np.savetxt(folder / "trips.csv", trips, "%.5f", ",", header=",".join(columns), comments="")
 
 origin = sf.Grid(bounds=(0, 0, 1, 1), shape=(16, 16), name="origin")
 destination = sf.Grid(bounds=(0, 0, 1, 1), shape=(16, 16), name="destination")
