@@ -13,6 +13,7 @@ from sfumato.linear import BlockSums, Nests
 from sfumato.mechanism import build
 from sfumato.mechanism.cells.level_tuning import best_levels, change_costs, expected_errors
 from sfumato.policies import ABSENT
+from sfumato.workload import CELLS, Blocks
 
 PLACE = sf.Grid(bounds=(0, 0, 1, 1), shape=(4, 3))
 HOUR = sf.Cycle("hour of day", name="t")
@@ -163,6 +164,19 @@ def test_grids_that_are_asked_at_every_scale_get_a_block_of_every_scale():
     assert plan.mechanism.options["blocks"] == [[1, 1], [4, 4], [16, 16], [64, 64]]
     hats = next(other.error for other in plan.alternatives if other.name == "hats")
     assert plan.expected_error < hats / 3
+
+
+def test_trips_are_told_by_cells_and_by_districts_from_one_release():
+    """A flat table has 7.8 for a pair of cells, and 256 times as much for one of districts of 16 cells each."""
+    flows = sf.Grid(bounds=(0, 0, 1, 1), shape=(16, 16), name="origin")
+    flows = flows * sf.Grid(bounds=(0, 0, 1, 1), shape=(16, 16), name="destination")
+    policy = sf.bounded(flows)
+    model = build("levels", policy, Fraction(1), blocks=[[1] * 4, [4] * 4], weights=[1, 1]).model
+    assert model.error_of([CELLS] * 4) < 32 and model.error_of([Blocks(4)] * 4) < 32
+    moved = sf.policy(flows, hide=sf.change("origin") | sf.change("destination"))
+    maps = sf.ask(origin=sf.histogram()) + sf.ask(destination=sf.histogram())
+    shared, apart = (sf.plan(hidden, maps, 1, mechanism="levels").expected_error for hidden in (policy, moved))
+    assert apart < shared / 3.9  # neither map costs a change of the other end anything
 
 
 @pytest.mark.parametrize("public", [["mode"], ["week"], ["place", "week"]])

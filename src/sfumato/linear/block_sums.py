@@ -145,13 +145,15 @@ class BlockSums(Operator):
 
     def column_distances(self, u: Array, v: Array) -> Array:
         """Two blocks of every table on which the cells are apart."""
-        here, there = (np.unravel_index(cells, self.nests.shape) for cells in (u, v))
         distances = np.zeros(np.shape(u), dtype=np.int64)
-        for level, weight in zip(self.tables, self.weights, strict=True):
-            apart = np.zeros(np.shape(u), dtype=bool)
-            for a, b, chain, k in zip(here, there, self.nests.lengths, level, strict=True):
-                apart |= a // chain[k] != b // chain[k]
-            distances += 2 * weight * apart
+        for start in range(0, len(u), CHUNK):
+            part = slice(start, start + CHUNK)
+            here, there = (np.unravel_index(cells[part], self.nests.shape) for cells in (u, v))
+            for level, weight in zip(self.tables, self.weights, strict=True):
+                apart = np.zeros(len(here[0]), dtype=bool)
+                for a, b, chain, k in zip(here, there, self.nests.lengths, level, strict=True):
+                    apart |= a // chain[k] != b // chain[k]
+                distances[part] += 2 * weight * apart
         return distances
 
     @property
