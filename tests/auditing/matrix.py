@@ -27,6 +27,7 @@ def box(shape):
 
 
 DOMAINS = [*map(box, SHAPES), sf.Categories(["bus", "tram", "rest"])]
+DOMAINS += [sf.Categories(list("abcde"), levels={"chapter": list("xxyyy")})]
 
 
 def policies(domain):
