@@ -18,7 +18,7 @@ from sfumato.linear.nests import Level, Nests, combined
 from sfumato.linear.operator import Matrix, Operator
 from sfumato.linear.pairs import PairTypes
 from sfumato.linear.prefix_blocks import PrefixBlocks
-from sfumato.linear.rows import distinct_rows
+from sfumato.linear.rows import distinct, distinct_rows
 from sfumato.linear.selection import Selection
 from sfumato.linear.tree import Tree
 
@@ -49,6 +49,7 @@ __all__ = [
     "Stack",
     "Tree",
     "combined",
+    "distinct",
     "distinct_rows",
     "levels_apart",
     "nested_blocks",
