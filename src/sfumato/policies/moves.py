@@ -67,6 +67,12 @@ class Moves(ABC):
         del shape
         raise NotImplementedError(f"{type(self).__name__} are searched.")
 
+    def changes(self, shape: tuple[int, ...]) -> set[frozenset[int]]:
+        """The axes along which one move may change a record at once: those of every kind of move, or of those kinds
+        that no other exceeds.
+        """
+        return {frozenset(np.flatnonzero(row).tolist()) for row in self.sizes(shape)}
+
     def longest_along(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """For every axis a number of grid edges that no move which crosses some of that axis exceeds, on all axes
         together; 0 where no move crosses any.
@@ -288,6 +294,11 @@ class Explicit(Moves):
         """The length of the list."""
         del shape
         return len(self.pairs)
+
+    def changes(self, shape: tuple[int, ...]) -> set[frozenset[int]]:
+        """Read off the list."""
+        tail, head = (np.stack(np.unravel_index(cells, shape), axis=-1) for cells in self.pairs.T)
+        return {frozenset(np.flatnonzero(row).tolist()) for row in np.unique(tail != head, axis=0)}
 
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The list itself."""

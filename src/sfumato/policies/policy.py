@@ -94,6 +94,18 @@ class Policy:
         """Whether no record can appear or vanish, so that the number of records is not hidden at all."""
         return self.joined is None
 
+    @cached_property
+    def hides_presence(self) -> bool:
+        """Whether a record may appear and vanish in every cell; of domains of any size."""
+        if self.relation is not None and self.relation.hides_presence:
+            return True
+        return self.absent is not None and bool(self.absent.all())
+
+    @cached_property
+    def changes(self) -> set[frozenset[int]]:
+        """The axes along which one change from cell to cell may move a record at once; none of them is in vain."""
+        return {axes for axes in self.moves.changes(self.domain.shape) if axes}
+
     @property
     def allows_dropping(self) -> bool:
         """Whether points outside the bounds may be dropped: only where leaving the domain is a change that the policy
