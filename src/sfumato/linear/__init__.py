@@ -13,13 +13,17 @@ from sfumato.linear.haar import Haar
 from sfumato.linear.hats import Hats
 from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
+from sfumato.linear.lattice import Lattice
 from sfumato.linear.operator import Matrix, Operator
 from sfumato.linear.pairs import PairTypes
 from sfumato.linear.prefix_blocks import PrefixBlocks
 from sfumato.linear.rows import distinct_rows
 from sfumato.linear.selection import Selection
+from sfumato.linear.table_noise import TableNoise
+from sfumato.linear.tables import Axes, Tables
 
 __all__ = [
+    "Axes",
     "Bins",
     "Coarse",
     "CubeIncidence",
@@ -31,6 +35,7 @@ __all__ = [
     "Identity",
     "Incidence",
     "Kronecker",
+    "Lattice",
     "Matrix",
     "Operator",
     "PairTypes",
@@ -40,6 +45,8 @@ __all__ = [
     "PseudoInverse",
     "Selection",
     "Stack",
+    "TableNoise",
+    "Tables",
     "distinct_rows",
     "nested_blocks",
 ]

@@ -144,6 +144,20 @@ class Estimator(ABC):
         moments = [factor.range_moments(low[:, i], high[:, i]) for i, factor in enumerate(self.factors)]
         return reduce(np.multiply, [m[0] for m in moments]), reduce(np.multiply, [m[1] for m in moments])
 
+    def alike(self, low: Floats, high: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """(one box for each kind, the kind of every box) where boxes of one kind are felt alike by rule; None: no rule
+        says.
+        """
+        del low, high
+        return None
+
+    def gathered(self, axis: int, cells: NDArray[np.int64]) -> Estimator | None:
+        """The same with two cells along an axis, these taken together and the others, where that has a structure of its
+        own; None elsewhere.
+        """
+        del axis, cells
+        return None
+
     def mean_square(self, kinds: Sequence[Queries], shape: tuple[int, ...]) -> float:
         """The average of ‖Mᵀq‖² over the products q of one query along every axis, of the kinds that are given."""
         if len(self.factors) == len(shape):

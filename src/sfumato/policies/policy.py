@@ -113,7 +113,7 @@ class Policy:
         """
         if self.arguments.get("sources") == "boundary":
             return True
-        return self.absent is not None and bool(self.absent.all())
+        return self.hides_presence
 
     @property
     def structured(self) -> bool:
@@ -154,7 +154,7 @@ class Policy:
         """(label of every cell, whether the total of that component is public): what no path can hide."""
         if self.moves.follow_rule:
             return np.zeros(self.domain.size, dtype=np.int64), np.array([self.total_is_public])
-        if self.absent is not None and self.absent.all():
+        if self.hides_presence:
             return np.zeros(self.domain.size, dtype=np.int64), np.array([False])
         label = self.moves.labels(self.domain.shape)
         if self.absent is not None:  # whoever is joined to ⊥ is joined to all others that are
@@ -170,7 +170,7 @@ class Policy:
     @cached_property
     def connected(self) -> bool:
         """Whether every cell can be reached from every other one."""
-        if self.moves.follow_rule:
+        if self.moves.follow_rule or self.hides_presence:
             return True
         return len(np.unique(self.components[0])) == 1
 

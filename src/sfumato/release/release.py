@@ -22,8 +22,9 @@ from sfumato.release import points
 from sfumato.release.adjust import Adjusted, adjusted
 from sfumato.release.answer import Answer
 from sfumato.release.answering import answered, tabled
-from sfumato.release.asking import asked
+from sfumato.release.asking import Asked, asked
 from sfumato.release.brackets import check_cut
+from sfumato.release.by_tables import ByTables
 from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins
 from sfumato.release.origin import Origin
 from sfumato.release.patch import Patch, patch_between, patched
@@ -46,6 +47,9 @@ class Release:
     counts, at a price that it names. Where the policy makes the total public they sum to it exactly. Whatever is
     computed from a release is as private as the release.
 
+    Of a product too large to hold there are tables of some of its factors in the place of counts, and `counts` says so:
+    `marginal` and `answer` give them. `estimates` is what is kept: the counts, or those tables one after the other.
+
     `measured` are the noisy integers that the counts were computed from, private like them; they are kept where the
     release can be refined, or says more than its counts.
 
@@ -56,7 +60,7 @@ class Release:
     """
 
     id: str
-    counts: NDArray[np.float64]
+    estimates: NDArray[np.float64]
     guarantee: Guarantee
     mechanism: Mechanism
     workload: str
@@ -65,11 +69,12 @@ class Release:
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
-        counts = np.asarray(self.counts, dtype=np.float64)
-        if counts.shape != self.domain.shape:
-            raise InvalidInput(f"counts of shape {counts.shape} do not fit the domain's {self.domain.shape}.")
-        counts.flags.writeable = False  # a release is a value
-        object.__setattr__(self, "counts", counts)
+        estimates, tables = np.asarray(self.estimates, dtype=np.float64), self.mechanism.by_tables
+        shape = self.domain.shape if tables is None else (tables.tables.length,)
+        if estimates.shape != shape:
+            raise InvalidInput(f"estimates of shape {estimates.shape} do not fit the domain's {shape}.")
+        estimates.flags.writeable = False  # a release is a value
+        object.__setattr__(self, "estimates", estimates)
         if self.measured is not None:
             measured = np.asarray(self.measured, dtype=np.int64)
             measured.flags.writeable = False
@@ -81,9 +86,21 @@ class Release:
         return self.guarantee.policy.domain
 
     @property
+    def counts(self) -> NDArray[np.float64]:
+        """Estimated counts of all cells, in the domain's shape; refused of a release that has tables alone."""
+        if self._tables is not None:
+            raise self._tables.no_cells(self.domain)
+        return self.estimates
+
+    @cached_property
+    def _tables(self) -> ByTables | None:
+        by_tables = self.mechanism.by_tables
+        return None if by_tables is None else ByTables(by_tables, self.estimates)
+
+    @property
     def total(self) -> int | float:
         """The number of records: exact where the policy makes it public, else estimated."""
-        total = float(self.counts.sum())
+        total = float(self.mechanism.records(self.estimates))
         return round(total) if self.guarantee.policy.total_is_public else total
 
     @cached_property
@@ -163,7 +180,7 @@ class Release:
         (True, (2,))
         """
         confidence, cut = check_confidence(confidence), check_cut(cut)
-        return answered(self._view, asked(self.domain, ranges, named, where, by, cut), confidence, cut)
+        return answered(*self._seen(asked(self.domain, ranges, named, where, by, cut)), confidence, cut)
 
     def marginal(self, *names: str, confidence: float = 0.95) -> Table:
         """The table over these factors or axes, everything else summed over. A table that is public is exact.
@@ -178,7 +195,11 @@ class Release:
         if not names:
             raise InvalidInput("marginal() needs names of axes or factors. The total is release.answer().")
         question = asked(self.domain, None, {}, None, names, "bracket")
-        return tabled(self._view, question, confidence, "bracket")
+        return tabled(*self._seen(question), confidence, "bracket")
+
+    def _seen(self, question: Asked) -> tuple[View, Asked]:
+        """What answers a question: all cells, or the table of just the axes that it speaks of."""
+        return (self._view, question) if self._tables is None else self._tables.seen(question)
 
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
         """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order.
@@ -187,7 +208,7 @@ class Release:
         >>> plan.publish(np.array([30, 0, 50, 10])).query([[1, 1, 1, 1], [1, -1, 0, 0]]).value.shape
         (2,)
         """
-        confidence = check_confidence(confidence)
+        confidence, counts = check_confidence(confidence), self.counts
         sparse = scipy.sparse.issparse(matrix)
         try:
             table = scipy.sparse.csr_matrix(matrix if sparse else np.atleast_2d(matrix), dtype=np.float64)
@@ -207,11 +228,11 @@ class Release:
             dense = np.asarray(table[part].todense())
             wanted = None if self.mechanism.biased else confidence
             stderr[part], margin[part] = query_margins(self.mechanism.model, dense, wanted)
-        return Answer.of(np.asarray(table @ self.counts.ravel()), stderr, margin, confidence, shape)
+        return Answer.of(np.asarray(table @ counts.ravel()), stderr, margin, confidence, shape)
 
     def cells(self, *, confidence: float = 0.95) -> Answer:
         """Every cell as a query of its own, in the domain's shape."""
-        confidence = check_confidence(confidence)
+        confidence, counts = check_confidence(confidence), self.counts
         model = self.mechanism.model
         unknown = np.full(self.domain.shape, np.nan)
         if model is None:
@@ -220,7 +241,7 @@ class Release:
             stderr, margin = cell_deviations(model), unknown
         else:
             stderr, margin = cell_margins(model, confidence)
-        return Answer.of(self.counts, stderr, margin, confidence, self.domain.shape)
+        return Answer.of(counts, stderr, margin, confidence, self.domain.shape)
 
     def adjusted(self, *, non_negative: bool = True, integers: bool = False) -> Adjusted:
         """Counts made non-negative or whole, for those who need them so. Both bias; the result says so and has no

@@ -1,0 +1,1 @@
+"""Mechanisms that measure tables of a product, and never its cells."""
