@@ -18,8 +18,10 @@ __all__ = ["CountReport", "Counts"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
-    """Exact counts in the shape of the domain: private, to be given to ``plan.publish`` and to nobody else. Of a product
-    too large to hold, counts of ``tables`` of some of its factors, one after the other in ``values``.
+    """Exact counts in the shape of the domain: private, to be given to ``plan.publish`` and to nobody else.
+
+    Of a product too large to hold they are those of ``tables`` of some of its factors, one after the other in
+    ``values``.
 
     ``max_per_entity`` is the most records that one entity has among them, or None when nothing bounds it: a
     promise made from such counts speaks of one record. ``dropped`` says that records outside the bounds were left

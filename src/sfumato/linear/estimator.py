@@ -21,6 +21,7 @@ from sfumato.errors import TooLarge
 from sfumato.linear.queries import joint_gram
 
 if TYPE_CHECKING:
+    from sfumato.linear.operator import Operator
     from sfumato.linear.queries import AllOfAKind, Queries
 
 Array = NDArray[Any]
@@ -151,7 +152,7 @@ class Estimator(ABC):
         del low, high
         return None
 
-    def gathered(self, axis: int, cells: NDArray[np.int64]) -> Estimator | None:
+    def gathered(self, axis: int, cells: NDArray[np.int64]) -> Operator | None:
         """The same with two cells along an axis, these taken together and the others, where that has a structure of its
         own; None elsewhere.
         """

@@ -21,8 +21,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato._types import Floats
 from sfumato.errors import TooLarge
@@ -103,7 +105,7 @@ class Lattice:
                 total += math.prod(within[i] for i in part) * rest / self.precision[part]
         return total
 
-    def residuals(self, measured: Sequence[Floats], known: Residuals | None = None) -> Residuals:
+    def residuals(self, measured: Sequence[NDArray[Any]], known: Residuals | None = None) -> Residuals:
         """Of every part, before it is centred: from w_S times every cell of S and noise, any dimensions before those of
         the table, and from what is known.
         """
@@ -137,7 +139,7 @@ class Lattice:
         whole = np.broadcast_to(total, (*total.shape[:lead], *(self.shape[i] for i in own)))
         return np.array(whole).reshape((*total.shape[:lead], *(self.shape[i] for i in axes)))
 
-    def split(self, vector: Floats) -> list[Floats]:
+    def split(self, vector: NDArray[Any]) -> list[NDArray[Any]]:
         """Numbers of all measured tables, one table after the other along the last axis, each in its shape."""
         found, start = [], 0
         for axes in self.sets:

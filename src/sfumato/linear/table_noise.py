@@ -109,7 +109,7 @@ class TableNoise(Operator):
     # ------------------------------------------------------------------ in closed form
 
     @cached_property
-    def largest_coefficient(self) -> float:  # type: ignore[override]  # computed once
+    def largest_coefficient(self) -> float:
         """Over all boxes: a coefficient is linear in every (q_i, q̄_i), so that it is largest at an end of these."""
         largest = 0.0
         for axes, weight in self._measured:

@@ -1,4 +1,4 @@
-"""Tables of some axes each, one after the other in one vector: what stands for the cells of a product too large to hold.
+"""Tables of some axes each, one after the other: what stands for the cells of a product too large to hold.
 
 A table is told by its axes, rising; everything else is summed over. An axis of one cell says nothing and is in none.
 """

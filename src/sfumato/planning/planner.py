@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
 from sfumato.exact import Number, positive_fraction, positive_int, shown
 from sfumato.mechanism import Mechanism, mechanisms, needs_cells, rows_of, tunings, variants
@@ -117,19 +118,25 @@ def _tried(
         return [(mechanism, options)] if mechanism is not None else list(variants(policy, workload))
     if mechanism is not None:
         if needs_cells(mechanism):
-            raise TooLarge(f"{too_large}. {_FEWER}")
+            raise TooLarge(_refused(policy.domain, too_large))
         return [(mechanism, options)]
     found = list(variants(policy, workload, cells=False))
     if not found:
-        raise TooLarge(f"{too_large}. {_FEWER}")
-    others += [Alternative(name, "", None, f"too large: {policy.domain.size:,} cells") for name in mechanisms() if needs_cells(name)]
+        raise TooLarge(_refused(policy.domain, too_large))
+    others += [
+        Alternative(name, "", None, f"too large: {policy.domain.size:,} cells")
+        for name in mechanisms()
+        if needs_cells(name)
+    ]
     return found
 
 
-_FEWER = (
-    "Use fewer cells, or ask for tables of a few factors each, as sf.marginals(2) does: these are measured without the "
-    "cells of the product. Nothing was computed."
-)
+def _refused(domain: Domain, too_large: str) -> str:
+    several = (
+        " Or ask for tables of a few factors each, as sf.marginals(2) does: these are measured without the cells of "
+        "their product."
+    )
+    return f"{too_large}. Use fewer cells.{several if len(domain.factors) > 1 else ''}"
 
 
 def _too_large(cells: int) -> str:

@@ -253,8 +253,8 @@ def _axes(policy: Policy, given: Any, name: str) -> tuple[Axes, ...]:
     whole = all(is_whole(i) and 0 <= i < len(shape) for axes in found for i in axes)
     if not lists or not whole or len(set(found)) < len(found) or any(real(shape, axes) != axes for axes in found):
         raise InvalidInput(
-            f"mechanism={NAME!r} needs {name}: lists of the positions of axes, rising, of axes with more than one cell, "
-            "and no list twice. A plan chooses them: sf.plan(policy, sf.marginals(2), epsilon=…)."
+            f"mechanism={NAME!r} needs {name}: lists of the positions of axes with more than one cell, rising, and no "
+            "list twice. A plan chooses them: sf.plan(policy, sf.marginals(2), epsilon=…)."
         )
     return found
 
