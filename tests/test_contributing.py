@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import re
+import tomllib
 
 import pytest
 from test_architecture import HEIGHT, ROOT, SOURCE
@@ -48,6 +50,14 @@ def test_every_file_that_it_names_is_there():
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for name in re.findall(r"`([\w.]+/[\w./]*\w)`", page):
         assert any((base / name).exists() for base in (ROOT, SOURCE)), name
+
+
+def test_the_lock_file_has_every_package_that_the_project_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    names = {re.match(r"[\w-]+", line)[0] for line in asked} - {"sfumato"}
+    locked = re.findall(r"^([\w-]+)==", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
+    assert names <= set(locked)
 
 
 def test_a_folder_of_tests_is_named_after_its_package():

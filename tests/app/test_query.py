@@ -55,6 +55,14 @@ def equal(row: dict, answer: sf.Answer, *place: int) -> bool:
     return all(row[name] == float(np.asarray(getattr(answer, name))[place]) for name in figures)
 
 
+def test_values_without_negative_ones_are_asked_for(product):
+    (row,) = told(product, "--where", "mode=bus", "--estimate", "nonnegative")
+    assert equal(row, sf.load(product).answer(mode="bus", estimate="nonnegative"))
+    assert "estimate='none' must be one of 'plain', 'nonnegative'" in refused(
+        product, "--where", "mode=bus", "--estimate", "none"
+    )
+
+
 @pytest.mark.parametrize(
     ("typed", "where"),
     [

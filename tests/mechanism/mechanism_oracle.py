@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -32,6 +33,7 @@ DOMAINS += [
     sf.Categories(["bus", "tram", "rest"]),
     sf.Categories(["only"]),
     sf.Domain((sf.Interval("x", 0, 1, 3), sf.Labels("kind", ("bus", "tram")))),
+    sf.Categories(list("abcde"), levels={"state": list("AABBA"), "county": list("xyxxx")}),
 ]
 
 
@@ -52,6 +54,7 @@ def policies(domain):
         yield sf.graph(domain, [(0, 1)], publish_component_totals=True)
 
 
+@cache  # every module asks for all of them
 def built(policy, epsilon=EPSILON):
     """Every unbiased linear mechanism that takes the policy, with every option that a plan or a test tries.
 
@@ -59,6 +62,7 @@ def built(policy, epsilon=EPSILON):
     """
     tried = list(variants(policy, sf.ranges() if policy.domain.is_spatial else sf.histogram()))
     tried += [(name, options) for name in mechanisms() for options in EXTRA.get(name, [{}])]
+    found = []
     for name, options in tried:
         if name == "spanner":
             continue
@@ -67,12 +71,13 @@ def built(policy, epsilon=EPSILON):
         except (sf.InvalidInput, sf.TooLarge):
             continue
         if mechanism.model is not None and not mechanism.biased:
-            yield mechanism
+            found.append(mechanism)
+    return tuple(found)
 
 
+@lru_cache(maxsize=1)
 def cases():
-    for domain in DOMAINS:
-        yield from policies(domain)
+    return tuple(policy for domain in DOMAINS for policy in policies(domain))
 
 
 def label(policy):

@@ -10,6 +10,7 @@ from fractions import Fraction
 import pytest
 
 import sfumato as sf
+from sfumato.policies import exchange_rate
 from sfumato.promise.parts import Part, Partition
 
 CELLS = 3
@@ -67,7 +68,10 @@ def loss(made, one, other):
 
 
 def partition(made, inside, joined, presence):
-    parts = tuple(Part.under(inside, epsilon, policy) for epsilon, policy in made)
+    parts = tuple(
+        Part(epsilon=epsilon, inside=0 if inside is None else exchange_rate(inside, policy), absent=policy.eccentricity)
+        for epsilon, policy in made
+    )
     return Partition(parts=parts, joined=joined, presence=presence)
 
 
@@ -92,41 +96,13 @@ def test_a_person_bounded_before_the_split_pays_for_her_costliest_changes(seed):
     made, inside, joined, presence, _, edges = case(random.Random(1000 + seed))
     both = [*edges, *((v, u) for u, v in edges)]
     try:
-        made_of = partition(made, inside, joined, presence)
-        price = made_of.for_person(2)
+        price = 2 * partition(made, inside, joined, presence).price
     except sf.PolicyMismatch:
         return
     worst = max(
         (loss(made, *a) + loss(made, *b) for a, b in itertools.combinations_with_replacement(both, 2)), default=0
     )
     assert float(price) >= worst - 1e-12
-    assert price == 2 * made_of.price
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_a_person_bounded_in_every_part_pays_for_all_of_them(seed):
-    """One record of a person is counted in every part, the first of hers there; all of hers change at once."""
-    dice = random.Random(2000 + seed)
-    made, inside, joined, presence, _, edges = case(dice)
-    try:
-        price = partition(made, inside, joined, presence).bounded_in_parts(1)
-    except sf.PolicyMismatch:
-        return
-    both = [*edges, *((v, u) for u, v in edges)]
-    if not both:
-        return
-    for _ in range(300):
-        changes = [dice.choice(both) for _ in range(dice.randint(1, 4))]
-        seen = []
-        for side in (0, 1):
-            records = [change[side] for change in changes if change[side] is not None]
-            seen.append([next((u for part, u in records if part == i), None) for i in range(len(made))])
-        total = sum(
-            float(epsilon) * distance(policy, u, v)
-            for (epsilon, policy), u, v in zip(made, *seen, strict=True)
-            if u != v
-        )
-        assert float(price) >= total - 1e-12
 
 
 def test_parts_that_no_change_joins_cost_the_largest_by_hand():
@@ -134,8 +110,6 @@ def test_parts_that_no_change_joins_cost_the_largest_by_hand():
     assert Partition(parts=(quarter, half)).price == Fraction(1, 2)
     assert Partition(parts=(quarter, half), presence=True).price == Fraction(1, 2)
     assert Partition(parts=(quarter, half), joined=((0, 1),)).price == Fraction(3, 4)
-    assert Partition(parts=(quarter, half), joined=((0, 1),)).bounded_in_parts(3) == 3 * (Fraction(1, 2) + 1)
-    assert Partition(parts=(quarter, half)).bounded_in_parts(3) == Fraction(9, 4)
 
 
 def test_many_parts_alike_cost_what_two_do():
@@ -155,8 +129,6 @@ def test_what_joins_a_part_without_absence_is_refused():
     ):
         with pytest.raises(sf.PolicyMismatch, match="shows its exact total: no price is high enough"):
             _ = parts.price
-    with pytest.raises(sf.PolicyMismatch):
-        Partition(parts=(exact, exact), joined=((0, 1),)).bounded_in_parts(2)
 
 
 def test_steps_are_numbers():

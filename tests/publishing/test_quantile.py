@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from publish_spies import SpyLedger, SpySource
 
 import sfumato as sf
-from sfumato.publishing.lattice import FEWEST_CELLS, MOST_CELLS, lattice_policy, step_in_cells
+from sfumato.publishing.lattice import FEWEST_CELLS, MOST_CELLS, lattice_policy
 from sfumato.publishing.quantile import median, quantile
 from sfumato.quantiles import METHODS, rank_of
 from sfumato.quantiles.choice import better
@@ -127,6 +127,12 @@ def test_every_dataset_yields_an_answer_within_the_bounds(values, q, delta, meth
 
 
 # --- the lattice ------------------------------------------------------------------------------------------------------
+
+
+def step_in_cells(policy):
+    """θ: how many cells one step of the policy on a lattice spans at most."""
+    stencil = policy.moves.stencil
+    return max(policy.domain.size - 1 if stencil is None else int(stencil.reach[0]), 1)
 
 
 @pytest.mark.parametrize("bounds", [(0, 1), (-5, 1e6), (1e-3, 2e-3), (100, 101)], ids=str)

@@ -43,6 +43,9 @@ def query(
     by: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A row for each of its cells. Repeat.")] = None,
     confidence: Annotated[float, typer.Option(help="How often the interval shall hold.")] = 0.95,
     cut: options.Cut = "bracket",
+    estimate: Annotated[
+        str, typer.Option(help="'nonnegative' for values of which none is below zero, near the plain ones.")
+    ] = "plain",
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: a header, then a row an answer.")] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -66,7 +69,12 @@ def query(
             raise InvalidInput("ask something: --range LO,HI (or X0,Y0,X1,Y1), --ranges FILE, --where or --by.")
         parsed = [range_of(loaded.domain, one, (*asked, *groups)) for one in typed]
         answer = loaded.answer(
-            _together(parsed), where=asked or None, by=groups or None, confidence=confidence, cut=cut
+            _together(parsed),
+            where=asked or None,
+            by=groups or None,
+            confidence=confidence,
+            cut=cut,
+            estimate=estimate,
         )
         snapped = cut == "snap" and bool(typed) and not asked and not groups and loaded.domain.is_spatial
         rows = _rows(typed, answer, grouped=bool(groups))

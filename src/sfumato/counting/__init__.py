@@ -15,6 +15,8 @@ report for the operator's eyes.
     files        which files a path means, each of them once
     delimited    CSV: columns by the header, values as the domain needs them
     columnar     Parquet: columns by the schema
+    points       places that come as geometries
+    geometries   columns of geometries, before anything is read
     sql          names and numbers for DuckDB
     ticks        times of every engine as whole microseconds
     hushing      engines' errors without what they quote
@@ -22,9 +24,11 @@ report for the operator's eyes.
     stages       its steps on each kind of axis
     native       counting inside the engine of the frame
     located      the cell of every record, one by one
-    stream       counting here, batch by batch, in memory that does not grow
+    place        from a batch of columns to the cells of its records
+    batches      counting here, batch by batch, in memory that does not grow
     entities     at most m records an entity, of any number of records
     reservoir    the choice itself, which does not look at them
+    progress     how far it is, on long inputs
     spill        records set aside on disk, enciphered
     run          `count`, which puts these together
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato._types import Floats, Integers
 from sfumato.domain.axis import METRES, Axis, axis_name
+from sfumato.domain.coarser import Coarse, Level, checked_levels, nested
 from sfumato.domain.crossings import RULE, Lookup
 from sfumato.domain.labels import shorten
 from sfumato.domain.near_regions import near_regions
@@ -25,14 +26,6 @@ from sfumato.errors import InvalidInput
 from sfumato.exact import positive_fraction
 
 ELSEWHERE = "elsewhere"
-
-
-@dataclass(frozen=True)
-class Level:
-    """A coarser name of every region, such as its county."""
-
-    name: str
-    of: tuple[str, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,8 +53,11 @@ class Areas(Axis):
         object.__setattr__(self, "name", axis_name(self.name))
         if not self.ids or len(set(self.ids)) < len(self.ids) or ELSEWHERE in self.ids:
             raise InvalidInput(f"Axis {self.name!r}: regions need names, each once and none of them {ELSEWHERE!r}.")
-        if any(len(level.of) != len(self.ids) for level in self.levels):
-            raise InvalidInput(f"Axis {self.name!r}: every level names every region once.")
+        checked_levels(self.name, self.levels, len(self.ids))
+        if any(ELSEWHERE in level.of for level in self.levels):
+            raise InvalidInput(
+                f"Axis {self.name!r}: a level names some regions {ELSEWHERE!r}, which lies in nothing. Rename it."
+            )
         if self.outlines is not None and len(self.outlines.regions) != len(self.ids) + 1:
             raise InvalidInput(f"Axis {self.name!r}: there are as many outlines as regions.")
 
@@ -113,6 +109,11 @@ class Areas(Axis):
         """Where longitudes begin: at -180, or at the regions' own west end where they reach beyond 180."""
         low, _, high, _ = self.known.bounds
         return -180.0 if low >= -180.0 and high <= 180.0 else low
+
+    @cached_property
+    def coarser(self) -> tuple[Coarse, ...]:
+        """The levels, with elsewhere by itself on each."""
+        return nested(Level(level.name, (*level.of, ELSEWHERE)) for level in self.levels)
 
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:
         """The region of each point, of an array with two columns; elsewhere where it is in none."""

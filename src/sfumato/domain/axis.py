@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.domain.coarser import Coarse
 from sfumato.errors import InvalidInput
 
 OWN = "own"
@@ -56,6 +57,11 @@ class Axis(ABC):
     def leaves_out(self) -> bool:
         """Whether there are values that none of its cells holds: whoever has one is not there."""
         return False
+
+    @property
+    def coarser(self) -> tuple[Coarse, ...]:
+        """Its levels that have names, from the coarsest to the finest, each nested in the one before; mostly none."""
+        return ()
 
     @abstractmethod
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:

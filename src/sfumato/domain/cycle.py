@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,7 +75,6 @@ class Round(Timed):
 
     closed = True
     winds = True
-    needs_hours: ClassVar[frozenset[str]] = frozenset({"hour of day", "hour of week"})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", axis_name(self.name))

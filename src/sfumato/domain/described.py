@@ -12,7 +12,7 @@ from sfumato.domain.cycle import Round
 from sfumato.domain.factor import Factor
 from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
-from sfumato.domain.labels import Labels
+from sfumato.domain.labels import Labels, labels_from_spec
 from sfumato.domain.product import Domain
 from sfumato.domain.regions import Regions
 from sfumato.domain.shapes import Categories, Cycle, Grid, Line, Times
@@ -116,7 +116,7 @@ def _steps(value: Any) -> tuple[tuple[int, int], ...]:
 
 _KINDS: dict[str, Callable[[Mapping[str, Any]], Axis]] = {
     "interval": lambda spec: Interval(spec["name"], spec["low"], spec["high"], spec["cells"]),
-    "labels": lambda spec: Labels(spec["name"], _list(spec["labels"]), spec["other"]),
+    "labels": labels_from_spec,
     "bins": lambda spec: Bins(spec["name"], _list(spec["edges"])),
     "times": lambda spec: Instants(spec["name"], _position(spec["start"]), _steps(spec["steps"]), _text(spec["tz"])),
     "cycle": lambda spec: Round(spec["name"], spec["of"], _text(spec["tz"])),

@@ -4,14 +4,16 @@ regions, age groups, hours by name. The list is declared, never collected from t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain.axis import Axis, axis_name
+from sfumato.domain.coarser import Coarse, Level, checked_levels, nested
 from sfumato.errors import InvalidInput
 
 Label = str | int | bool
@@ -33,6 +35,7 @@ class Labels(Axis):
     name: str
     labels: tuple[Label, ...]
     other: Label | None = None
+    levels: tuple[Level, ...] = ()
     cells: int = field(init=False)
 
     reads = "labels"
@@ -57,6 +60,7 @@ class Labels(Axis):
             raise InvalidInput(f"Axis {self.name!r}: the label {twice!r} occurs twice. Give each label once.")
         if self.other is not None and (type(self.other) not in kinds or self.other not in labels):
             raise InvalidInput(f"Axis {self.name!r}: other={self.other!r} is not one of the labels. Add it to them.")
+        checked_levels(self.name, self.levels, len(labels))
 
     def __repr__(self) -> str:
         other = "" if self.other is None else f", other={self.other!r}"
@@ -71,6 +75,11 @@ class Labels(Axis):
     def leaves_out(self) -> bool:
         """All that is not among the labels, unless there is one for the rest."""
         return self.other is None
+
+    @cached_property
+    def coarser(self) -> tuple[Coarse, ...]:
+        """The levels as groups within groups."""
+        return nested(self.levels)
 
     def locate(self, values: ArrayLike) -> NDArray[np.int64]:
         """The position of each value in the list; an unknown one goes to ``other`` or is refused."""
@@ -104,15 +113,33 @@ class Labels(Axis):
         """Categories."""
         name = "" if self.name == "category" else f", name={self.name!r}"
         other = "" if self.other is None else f", other={self.other!r}"
-        return f"Categories({shorten(self.labels)}{name}{other})"
+        levels = f", levels={[level.name for level in self.levels]!r}" if self.levels else ""
+        return f"Categories({shorten(self.labels)}{name}{other}{levels})"
 
     def entry(self) -> dict[str, Any]:
         """The labels, and the one for the rest."""
+        if self.levels:
+            return super().entry()
         return {"labels": list(self.labels)} | ({} if self.other is None else {"other": self.other})
 
     def spec(self) -> dict[str, Any]:
         """The axis as plain data."""
-        return {"kind": "labels", "name": self.name, "labels": list(self.labels), "other": self.other}
+        spec: dict[str, Any] = {"kind": "labels", "name": self.name, "labels": list(self.labels), "other": self.other}
+        if self.levels:  # descriptions without them stay what they were
+            spec["levels"] = [{"name": level.name, "of": list(level.of)} for level in self.levels]
+        return spec
+
+
+def labels_from_spec(spec: Mapping[str, Any]) -> Labels:
+    """What `Labels.spec()` described."""
+    levels = tuple(Level(level["name"], _listed(level["of"])) for level in _listed(spec.get("levels", [])))
+    return Labels(spec["name"], _listed(spec["labels"]), spec["other"], levels)
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise TypeError("list")
+    return tuple(value)
 
 
 def unknown_label(name: str) -> str:

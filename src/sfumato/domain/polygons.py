@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from sfumato._types import Floats
-from sfumato.domain.areas import ELSEWHERE, Areas, Level
+from sfumato.domain.areas import ELSEWHERE, Areas
 from sfumato.domain.axis import axis_name
+from sfumato.domain.coarser import Level
 from sfumato.domain.outlines import Outlines, starts_of
 from sfumato.errors import DeclarationWarning, InvalidInput, MissingExtra, warn_caller
 from sfumato.exact import shown

@@ -4,7 +4,7 @@ a line, a grid, a list of categories, times, cycles. Each is a product of axes w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, tzinfo
 from typing import Any, TypeAlias, overload
 
@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.domain import order
 from sfumato.domain.axis import Axis, axis_name
 from sfumato.domain.bins import Bins
+from sfumato.domain.coarser import Level
 from sfumato.domain.cycle import Round
 from sfumato.domain.durations import Duration
 from sfumato.domain.factor import PLACE, Factor, default_names
@@ -162,12 +163,30 @@ def _names(names: Any, d: int, name: str) -> tuple[str, ...]:
 class Categories(Domain):
     """One cell for each label; a value that is not among them is refused, or counted under ``other``.
 
+    ``levels`` gives coarser names of the labels, from the coarsest level on: the chapter and the group of a diagnosis,
+    the state and the county of a tract. Like the labels they are declared, and never collected from the data.
+
     >>> Categories(["bus", "tram", "rest"], other="rest")
     Categories(['bus', 'tram', 'rest'], other='rest')
+    >>> Categories(["J10", "J18", "K35"], levels={"chapter": ["lung", "lung", "gut"]}).axes[0].coarser[0].names
+    ('lung', 'gut')
     """
 
-    def __init__(self, labels: Iterable[Label], *, name: str = "category", other: Label | None = None) -> None:
-        super().__init__((Labels(name, labels, other),))  # type: ignore[arg-type]  # Labels makes the tuple
+    def __init__(
+        self,
+        labels: Iterable[Label],
+        *,
+        name: str = "category",
+        other: Label | None = None,
+        levels: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        if levels is not None and not isinstance(levels, Mapping):
+            raise InvalidInput(
+                f"levels={type(levels).__name__} must map the name of every level, the coarsest first, to the coarser "
+                "names of the labels, such as levels={'county': ['A', 'A', 'B']}."
+            )
+        coarser = tuple(Level(level, tuple(map(str, of))) for level, of in (levels or {}).items())
+        super().__init__((Labels(name, labels, other, coarser),))  # type: ignore[arg-type]  # Labels makes the tuple
 
 
 class Times(Domain):

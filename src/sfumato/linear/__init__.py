@@ -21,6 +21,7 @@ from sfumato.linear.rows import distinct_rows
 from sfumato.linear.selection import Selection
 from sfumato.linear.table_noise import TableNoise
 from sfumato.linear.tables import Axes, Tables
+from sfumato.linear.tree import Tree
 
 __all__ = [
     "Axes",
@@ -47,6 +48,7 @@ __all__ = [
     "Stack",
     "TableNoise",
     "Tables",
+    "Tree",
     "distinct_rows",
     "nested_blocks",
 ]

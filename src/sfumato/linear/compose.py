@@ -116,6 +116,11 @@ class PseudoInverse(Operator):
         known = self.strategy.inverse_range_moments(low, high)
         return super().range_moments(low, high) if known is None else known
 
+    def group_variances(self, of: NDArray[np.int64]) -> NDArray[np.float64]:
+        """From the strategy's structure where it has some: a tree knows its own levels."""
+        known = self.strategy.inverse_group_variances(of)
+        return super().group_variances(of) if known is None else known
+
     def mean_variance(self, queries: AllOfAKind) -> float:
         """Closed where the strategy has a form for it."""
         known = self.strategy.inverse_mean_variance(queries)

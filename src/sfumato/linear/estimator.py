@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato._types import Floats
+from sfumato._types import Floats, Integers
 from sfumato.errors import TooLarge
+from sfumato.linear.groups import runs_of, some_groups
 from sfumato.linear.queries import joint_gram
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ Array = NDArray[Any]
 CHUNK = 1 << 22
 # Above this many entries an operator is not written out.
 LARGEST_EXPLICIT = 60_000_000
+# Entries of groups that are written out one by one, and groups that are in any case.
+GROUPS_WRITTEN = 1 << 26
+FEW_GROUPS = 16
 
 
 class Estimator(ABC):
@@ -109,6 +113,22 @@ class Estimator(ABC):
     def mean_variance(self, queries: AllOfAKind) -> float:
         """The average over all queries q of a kind along the axis of ‖Mᵀq‖², for noise of variance one."""
         return queries.measured(self)
+
+    def group_variances(self, of: Integers) -> Floats:
+        """‖Mᵀq‖² of the groups 0, 1, … into which `of` puts the rows: of all, where each is a run of rows or they are
+        few enough to be written out; else of some, spread evenly.
+        """
+        start, stop = runs_of(of)
+        count = int(of.max()) + 1
+        if len(start) == count:
+            some = np.argsort(of[start])[some_groups(count, CHUNK >> 4)]
+            return self.range_moments(start[some].astype(np.float64), stop[some].astype(np.float64))[0]
+        chosen = some_groups(count, max(FEW_GROUPS, GROUPS_WRITTEN // max(self.rows, self.cols)))
+        found, step = np.empty(len(chosen)), max(1, CHUNK // max(self.rows, self.cols))
+        for begin in range(0, len(chosen), step):
+            part = chosen[begin : begin + step]
+            found[begin : begin + step] = (self.transpose((of == part[:, None]).astype(np.float64)) ** 2).sum(axis=-1)
+        return found
 
     def mean_variance_at(self, queries: AllOfAKind, n: int, cells: NDArray[np.int64]) -> float | None:
         """The same where the rows are some cells of an axis of n, in closed form; None where there is none."""

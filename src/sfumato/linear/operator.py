@@ -170,6 +170,11 @@ class Operator(Estimator):
         del queries, n, cells
         return None
 
+    def inverse_group_variances(self, of: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """‖(A⁺)ᵀq‖² of the groups 0, 1, … into which `of` puts the columns; None where no structure gives them."""
+        del of
+        return None
+
     @property
     def inverse_largest_coefficient(self) -> float | None:
         """No noise of A⁺ moves any range by more than this many times its own size; None where it is to be computed."""

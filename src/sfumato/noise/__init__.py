@@ -12,7 +12,8 @@ number.
 
 Floating-point noise leaks through the bits of its result; these integers do not. The files, from the bottom: `source`,
 `expansion` (the digits of the bit probabilities, proven), `planes` (many coins at once), `geometric`, `laplace`,
-`gradual`.
+`gradual`; beside them `exponential` (the weights of a choice among cells), and `continuous` for what is rounded at
+once.
 """
 
 from sfumato.noise.geometric import Geometric

@@ -80,6 +80,17 @@ class Moves(ABC):
         longest = int(self.sizes(shape).sum(axis=1).max(initial=0))
         return tuple(longest if n > 1 else 0 for n in shape)
 
+    def along(self, shape: tuple[int, ...], axis: int, most: int) -> NDArray[np.int64] | None:
+        """Pairs of cells of one axis that moves join: all pairs that any move joins along it are among them or stay
+        where they are. None where every cell is joined with every other, or there are more than `most`.
+        """
+        del axis
+        if not self.exist:
+            return np.empty((0, 2), dtype=np.int64)
+        if len(shape) > 1 or self.join_all or self.count(shape) > most:
+            return None
+        return self.edges(shape)
+
     def in_parts(self, shape: tuple[int, ...]) -> bool:
         """Whether a factor that changes falls into parts which no move joins."""
         del shape
@@ -304,6 +315,15 @@ class Explicit(Moves):
         """The list itself."""
         del shape
         return self.pairs
+
+    def along(self, shape: tuple[int, ...], axis: int, most: int) -> NDArray[np.int64] | None:
+        """Read off the list."""
+        if len(self.pairs) > most:
+            return None
+        if len(shape) == 1:
+            return self.pairs
+        ends = np.unravel_index(self.pairs, shape)[axis]
+        return distinct_rows(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1).astype(np.int64))
 
     def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
         """By a search."""

@@ -132,6 +132,16 @@ class ProductMoves(Moves):
             rows.append(found)
         return np.concatenate(rows)
 
+    def along(self, shape: tuple[int, ...], axis: int, most: int) -> NDArray[np.int64] | None:
+        """Those of the legs of the axis's factor, where it is its only axis."""
+        found = [np.empty((0, 2), dtype=np.int64)]
+        for leg in (leg for term in self.terms for leg in term if axis in leg.positions):
+            own = leg.moves.along(leg.shape(shape), leg.positions.index(axis), most)
+            if own is None:
+                return None
+            found.append(own)
+        return np.concatenate(found)
+
     def longest_along(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Axis by axis the longest change of the terms in which it may change: terms do not share what they cost."""
         terms = [ProductMoves(terms=(term,)).sizes(shape) for term in self.terms]

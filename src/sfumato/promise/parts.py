@@ -14,21 +14,18 @@ published without ⊥ shows its exact total: d_i(u, ⊥) is infinite, and what j
 
 **Persons**, of whom at most m records are counted: bounded *before* the split into parts, so that the records chosen do
 not depend on where they lie, at most m of them change, each along one edge, and the price is that of the m costliest
-changes; they may all be the same one, so m times the maximum. Bounded in every part by itself, each part may see m
-records change, and all parts add up. A record that leaves a part, or vanishes, then makes room for another one of the
-same person, anywhere in the part: that is a way between any two cells.
+changes; they may all be the same one, so m times the maximum: what a unit of m records makes of a price. (Bounded in
+every part by itself, each part may see m records change, and all parts would add up; such counts are refused.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.exact import positive_fraction, positive_int
-from sfumato.policies import Policy, exchange_rate
 
 Steps = Fraction | float  # infinite where there is no way
 
@@ -38,27 +35,20 @@ class Part:
     """One part of a release: its ε, and how many steps of its policy a change of a record takes at most.
 
     `inside` is the largest d(u, v) over the changes after which the record still lies in the part, `absent` the largest
-    d(u, ⊥), and `across` the largest distance of any two cells.
+    d(u, ⊥).
     """
 
     epsilon: Fraction
     inside: Steps
     absent: Steps = math.inf
-    across: Steps = math.inf
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_fraction(self.epsilon, "epsilon"))
-        for name in ("inside", "absent", "across"):
+        for name in ("inside", "absent"):
             steps = getattr(self, name)
             if not steps >= 0:
                 raise InvalidInput(f"{name}={steps!r} must be a number of steps, at least 0.")
             object.__setattr__(self, name, steps if math.isinf(steps) else Fraction(steps))
-
-    @classmethod
-    def under(cls, hide: Policy | None, epsilon: Fraction, policy: Policy) -> Part:
-        """A part published at ε under a policy, where `hide` says which changes stay inside it (None: none)."""
-        inside = 0 if hide is None else exchange_rate(hide, policy)
-        return cls(epsilon=epsilon, inside=inside, absent=policy.eccentricity, across=policy.diameter)
 
     @property
     def staying(self) -> Steps:
@@ -69,11 +59,6 @@ class Part:
     def coming(self) -> Steps:
         """What it costs that a record appears or vanishes."""
         return self.epsilon * self.absent
-
-    @property
-    def replacing(self) -> Steps:
-        """What it costs that any record stands in the place of another one, or comes, or goes."""
-        return max(self.epsilon * min(self.across, 2 * self.absent), self.coming)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,31 +88,15 @@ class Partition:
     @property
     def price(self) -> Fraction:
         """What one record's change costs at most."""
-        return _finite(self._largest())
-
-    def for_person(self, most: int) -> Fraction:
-        """What a person's change costs of whom at most so many records are counted, chosen before the split."""
-        return positive_int(most, "most") * self.price
-
-    def bounded_in_parts(self, most: int) -> Fraction:
-        """The same where at most so many are counted in every part by itself: all parts add up."""
-        replaced = bool(self.joined) or self.presence
-        costs: Iterable[Steps] = (part.replacing if replaced else part.staying for part in self.parts)
-        return _finite(positive_int(most, "most") * sum(costs, Fraction(0)))
-
-    def _largest(self) -> Steps:
         costs: list[Steps] = [part.staying for part in self.parts]
         costs += [self.parts[i].coming + self.parts[j].coming for i, j in self.joined]
         if self.presence:
             costs += [part.coming for part in self.parts]
-        return max(costs)
-
-
-def _finite(price: Steps) -> Fraction:
-    if math.isinf(price):
-        raise PolicyMismatch(
-            "a record may go over from one part to another, or appear or vanish, and a part that is published without "
-            "⊥ shows its exact total: no price is high enough. Nothing was drawn or recorded. Publish the parts under "
-            "a policy that hides presence too, such as … | sf.presence()."
-        )
-    return Fraction(price)
+        price = max(costs)
+        if math.isinf(price):
+            raise PolicyMismatch(
+                "a record may go over from one part to another, or appear or vanish, and a part that is published "
+                "without ⊥ shows its exact total: no price is high enough. Nothing was drawn or recorded. Publish the "
+                "parts under a policy that hides presence too, such as … | sf.presence()."
+            )
+        return Fraction(price)

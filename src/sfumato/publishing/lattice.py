@@ -78,13 +78,6 @@ def lattice_size(low: float, high: float, delta: Fraction | None, cells: int | N
     return wanted
 
 
-def step_in_cells(policy: Policy) -> int:
-    """θ: how many cells one step of the policy on a lattice spans at most."""
-    stencil = policy.moves.stencil
-    reach = policy.domain.size - 1 if stencil is None else int(stencil.reach[0])
-    return max(reach, 1)
-
-
 def place(line: Domain, coordinate: Fraction) -> float:
     """From cells to the units of the bounds."""
     axis = line.equal[0]

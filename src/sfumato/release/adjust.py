@@ -7,7 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.errors import InvalidInput
+
+_ROUNDED = "estimates were rounded to whole numbers"
+_NO_ERRORS = "the release's standard errors no longer apply"
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,39 +25,30 @@ class Adjusted:
         return f"Adjusted({' × '.join(map(str, self.counts.shape))} cells: {self.note})"
 
 
-def adjusted(counts: NDArray[np.float64], total: int | None, *, non_negative: bool, integers: bool) -> Adjusted:
-    """The nearest non-negative counts with the same public total, rounded so that it stays."""
-    if not (non_negative or integers):
+def without_negative(counts: Floats, *, total_known: bool, integers: bool) -> Adjusted:
+    """Counts that were made non-negative, from the whole downwards, and what that did."""
+    kept = "the total is kept" if total_known else "the estimated total is kept"
+    notes = [
+        "negative estimates were removed, so empty cells and sums of them are biased upwards, and full cells "
+        f"downwards, since {kept}",
+        *([_ROUNDED] if integers else []),
+        _NO_ERRORS,
+    ]
+    return Adjusted(counts, "; ".join(notes))
+
+
+def rounded(counts: Floats, total: int | None, *, integers: bool) -> Adjusted:
+    """The nearest whole numbers with the same public total."""
+    if not integers:
         raise InvalidInput(
             "adjusted() needs non_negative=True or integers=True; release.counts are the estimates themselves."
         )
     flat = counts.ravel()
-    notes = []
-    if non_negative:
-        flat = np.maximum(flat, 0.0) if total is None else _onto_simplex(flat, total)
-        others = "" if total is None else ", and full cells downwards, since the total is kept"
-        notes.append(f"negative estimates were removed, so empty cells and sums of them are biased upwards{others}")
-    if integers:
-        flat = np.rint(flat) if total is None else _round_keeping(flat, total)
-        notes.append("estimates were rounded to whole numbers")
-    return Adjusted(flat.reshape(counts.shape), "; ".join(notes) + "; the release's standard errors no longer apply")
+    flat = np.rint(flat) if total is None else _round_keeping(flat, total)
+    return Adjusted(flat.reshape(counts.shape), f"{_ROUNDED}; {_NO_ERRORS}")
 
 
-def _onto_simplex(values: NDArray[np.float64], total: int) -> NDArray[np.float64]:
-    """The nearest point (least squares) with non-negative entries and the given sum: everything is lowered by one
-    level.
-    """
-    falling = np.sort(values)[::-1]
-    excess = np.cumsum(falling) - total
-    index = np.arange(1, len(values) + 1)
-    kept = np.flatnonzero(falling - excess / index > 0)
-    level = excess[kept[-1]] / index[kept[-1]] if len(kept) else float(falling[0])
-    nearest = np.maximum(values - level, 0.0)
-    nearest[np.argmax(nearest)] += total - nearest.sum()  # what rounding lost, where it weighs least
-    return nearest
-
-
-def _round_keeping(values: NDArray[np.float64], total: int) -> NDArray[np.float64]:
+def _round_keeping(values: Floats, total: int) -> Floats:
     """Largest remainders: round down, then raise those that lost most."""
     floor = np.floor(values)
     missing = total - int(floor.sum())

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 # How a range that cuts cells may be read.
 CUTS = ("bracket", "proportion", "snap")
+# What the value of an answer is taken from.
+ESTIMATES = ("plain", "nonnegative")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +28,8 @@ class Answer:
     Where a mechanism's own error depends on the data, stating it would be a second release: standard error and
     interval are then NaN. A mechanism that smooths the data knows its noise but not what the smoothing adds: a range
     is bracketed by the mechanism's own parts where the release has them, else there is no interval. The value may lie
-    outside its interval then, and where it is below zero.
+    outside its interval then, and where it is below zero. With `estimate="nonnegative"` the value is another one, and
+    `stderr` and interval stay what they are: the noise of the plain value, and where the number of records is.
 
     >>> answer = sf.Answer(value=41.0, stderr=2.0, low=37.0, high=45.0, confidence=0.95)
     >>> answer.low, answer.high

@@ -28,7 +28,7 @@ from sfumato.workload.names import claimed, known
 # Rows of a table beyond which it is refused: release.cells() and release.counts are for all cells.
 MOST_ROWS = 1 << 22
 
-_KEYWORDS = ("by", "where", "confidence", "cut")
+_KEYWORDS = ("by", "where", "confidence", "cut", "estimate")
 
 
 @dataclass(frozen=True, eq=False)

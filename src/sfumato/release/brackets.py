@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.mechanism import NoiseModel, Parts, Runs, SummedArea
-from sfumato.release.answer import CUTS
+from sfumato.release.answer import CUTS, ESTIMATES
 from sfumato.release.intervals import query_margins, range_margins
 from sfumato.release.public import PublicTotals
 
@@ -45,6 +45,16 @@ def check_cut(cut: object) -> str:
             "that cuts cells, the noise alone with cut cells in proportion, or the nearest range of whole cells."
         )
     return cut
+
+
+def check_estimate(estimate: object) -> str:
+    """One of the values that an answer may have."""
+    if not isinstance(estimate, str) or estimate not in ESTIMATES:
+        raise InvalidInput(
+            f"estimate={estimate!r} must be one of {', '.join(map(repr, ESTIMATES))}: the plain estimate, or one that "
+            "is not negative, within a standard error of it. Nothing was answered."
+        )
+    return estimate
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,14 @@ alone, with its own law of noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sfumato._types import Floats
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.release.asking import Asked
+from sfumato.release.nonnegative import non_negative
 from sfumato.release.public import PublicTotals
 from sfumato.release.view import View
 
@@ -30,18 +31,23 @@ class ByTables:
     mechanism: MarginalsMechanism
     estimates: Floats
 
-    def seen(self, question: Asked) -> tuple[View, Asked]:
-        """The view of the table that a question is about, and the question in its words."""
+    def seen(self, question: Asked, *, plain: bool = True) -> tuple[View, Asked]:
+        """The view of the table that a question is about, and the question in its words; unless `plain`, with values
+        that are not negative.
+        """
         axes = question.axes or self._smallest
         if not self.mechanism.lattice.tells(axes):
-            domain = self.mechanism.policy.domain
-            asked = " × ".join(domain.names[i] for i in axes)
+            asked = " × ".join(self._domain.names[i] for i in axes)
             raise InvalidInput(
                 f"this release has tables of some factors each, and none holds {asked} together: it has "
                 f"{self.names}. Nothing was answered. Ask for fewer of them at once, or plan with "
                 f"sf.marginals(…) that names this table."
             )
-        return self.view(axes), question.along(axes)
+        view, question = self.view(axes), question.along(axes)
+        if not plain:
+            public = view.public
+            view = replace(view, shared=non_negative(view.counts, question.domain, public.totals, public.axes))
+        return view, question
 
     def view(self, axes: tuple[int, ...]) -> View:
         """The table of some axes as a release on these alone."""
@@ -54,23 +60,25 @@ class ByTables:
         return View(counts, mechanism.model_of(axes), False, public)
 
     @property
+    def _domain(self) -> Domain:
+        return self.mechanism.policy.domain
+
+    @property
     def _smallest(self) -> tuple[int, ...]:
         return min((axes for axes in self.mechanism.tables.sets if axes), key=self.mechanism.lattice.size)[:1]
 
     @property
     def names(self) -> str:
         """The largest tables that are there, in names."""
-        domain, sets = self.mechanism.policy.domain, self.mechanism.tables.sets
-        found = [" × ".join(domain.names[i] for i in axes) for axes in sets[:_SHOWN]]
+        sets = self.mechanism.tables.sets
+        found = [" × ".join(self._domain.names[i] for i in axes) for axes in sets[:_SHOWN]]
         return ", ".join(found) + (f" and {len(sets) - _SHOWN} more" if len(sets) > _SHOWN else "")
 
-    def no_cells(self, domain: Domain) -> TooLarge:
+    def no_cells(self) -> TooLarge:
         """Why there are no counts of cells."""
+        first = ", ".join(repr(self._domain.names[i]) for i in self.mechanism.tables.sets[0])
         return TooLarge(
-            f"this release has tables of some factors each, and no counts of the {domain.size:,} cells of their "
-            f"product: {self.names}. Ask for one, release.marginal({', '.join(map(repr, self._first(domain)))}), or "
-            "for a range or label by name, release.answer(…)."
+            f"this release has tables of some factors each, and no counts of the {self._domain.size:,} cells of their "
+            f"product: {self.names}. Ask for one, release.marginal({first}), or for a range or label by name, "
+            "release.answer(…)."
         )
-
-    def _first(self, domain: Domain) -> list[str]:
-        return [domain.names[i] for i in self.mechanism.tables.sets[0]]

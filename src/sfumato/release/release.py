@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.domain import Domain
@@ -19,13 +18,14 @@ from sfumato.ledger import Ledger
 from sfumato.mechanism import Mechanism
 from sfumato.promise import Guarantee
 from sfumato.release import points
-from sfumato.release.adjust import Adjusted, adjusted
+from sfumato.release.adjust import Adjusted, rounded, without_negative
 from sfumato.release.answer import Answer
-from sfumato.release.answering import answered, tabled
+from sfumato.release.answering import answered, every_cell, queried, tabled
 from sfumato.release.asking import Asked, asked
-from sfumato.release.brackets import check_cut
+from sfumato.release.brackets import check_cut, check_estimate
 from sfumato.release.by_tables import ByTables
-from sfumato.release.intervals import cell_deviations, cell_margins, check_confidence, query_margins
+from sfumato.release.intervals import check_confidence
+from sfumato.release.nonnegative import non_negative
 from sfumato.release.origin import Origin
 from sfumato.release.patch import Patch, patch_between, patched
 from sfumato.release.public import PublicTotals
@@ -47,8 +47,8 @@ class Release:
     counts, at a price that it names. Where the policy makes the total public they sum to it exactly. Whatever is
     computed from a release is as private as the release.
 
-    Of a product too large to hold there are tables of some of its factors in the place of counts, and `counts` says so:
-    `marginal` and `answer` give them. `estimates` is what is kept: the counts, or those tables one after the other.
+    Of a product too large to hold there are tables of some of its factors in the place of counts: `marginal` and
+    `answer` give them, and `counts` is refused. `estimates` is what is kept, the counts or those tables in a row.
 
     `measured` are the noisy integers that the counts were computed from, private like them; they are kept where the
     release can be refined, or says more than its counts.
@@ -89,7 +89,7 @@ class Release:
     def counts(self) -> NDArray[np.float64]:
         """Estimated counts of all cells, in the domain's shape; refused of a release that has tables alone."""
         if self._tables is not None:
-            raise self._tables.no_cells(self.domain)
+            raise self._tables.no_cells()
         return self.estimates
 
     @cached_property
@@ -146,6 +146,17 @@ class Release:
             mechanism.runs(self.measured, total),
         )
 
+    @cached_property
+    def _nonnegative_view(self) -> View:
+        return replace(self._view, shared=self.nonnegative())
+
+    def _seen(self, question: Asked, estimate: str = "plain") -> tuple[View, Asked]:
+        """What answers a question: all cells, or the table of just the axes that it speaks of."""
+        plain = check_estimate(estimate) == "plain"
+        if self._tables is not None:
+            return self._tables.seen(question, plain=plain)
+        return self._view if plain else self._nonnegative_view, question
+
     def answer(
         self,
         ranges: Any = None,
@@ -154,6 +165,7 @@ class Release:
         where: Mapping[str, Any] | None = None,
         confidence: float = 0.95,
         cut: str = "bracket",
+        estimate: str = "plain",
         **named: Any,
     ) -> Answer:
         """How many records lie in a range, or in each of many ranges at once; with `by`, in each group of a table.
@@ -170,6 +182,10 @@ class Release:
         nearest range of whole cells is answered, and named in the answer's `range`. The value counts cut cells in
         proportion.
 
+        With `estimate="nonnegative"` values are those of `nonnegative()`, kept within one standard error of the plain
+        ones and at zero or above: much nearer to the truth where hardly anybody is, and biased. Intervals are the same
+        under either, and hold the number of records as often as they say, since they are made of the plain estimate.
+
         >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.ranges(), epsilon=1)
         >>> answer = plan.publish(np.array([30, 0, 50, 10])).answer([(0, 4), (0, 2)], confidence=0.9)
         >>> answer.value.shape, float(answer.value[0])
@@ -180,7 +196,8 @@ class Release:
         (True, (2,))
         """
         confidence, cut = check_confidence(confidence), check_cut(cut)
-        return answered(*self._seen(asked(self.domain, ranges, named, where, by, cut)), confidence, cut)
+        question = asked(self.domain, ranges, named, where, by, cut)
+        return answered(*self._seen(question, estimate), confidence, cut)
 
     def marginal(self, *names: str, confidence: float = 0.95) -> Table:
         """The table over these factors or axes, everything else summed over. A table that is public is exact.
@@ -197,10 +214,6 @@ class Release:
         question = asked(self.domain, None, {}, None, names, "bracket")
         return tabled(*self._seen(question), confidence, "bracket")
 
-    def _seen(self, question: Asked) -> tuple[View, Asked]:
-        """What answers a question: all cells, or the table of just the axes that it speaks of."""
-        return (self._view, question) if self._tables is None else self._tables.seen(question)
-
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
         """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order.
 
@@ -208,50 +221,41 @@ class Release:
         >>> plan.publish(np.array([30, 0, 50, 10])).query([[1, 1, 1, 1], [1, -1, 0, 0]]).value.shape
         (2,)
         """
-        confidence, counts = check_confidence(confidence), self.counts
-        sparse = scipy.sparse.issparse(matrix)
-        try:
-            table = scipy.sparse.csr_matrix(matrix if sparse else np.atleast_2d(matrix), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput("matrix must be numbers: one row a query, one column a cell in C order.") from error
-        if table.shape[1] != self.domain.size:
-            raise InvalidInput(
-                f"matrix has {table.shape[1]} columns; the domain has {self.domain.size} cells: one each."
-            )
-        if not np.isfinite(table.data).all():
-            raise InvalidInput("matrix holds entries that are not finite numbers.")
-        shape = () if not sparse and np.ndim(matrix) == 1 else (table.shape[0],)
-        stderr, margin = np.empty(table.shape[0]), np.empty(table.shape[0])
-        step = max(1, (1 << 22) // self.domain.size)
-        for start in range(0, table.shape[0], step):
-            part = slice(start, start + step)
-            dense = np.asarray(table[part].todense())
-            wanted = None if self.mechanism.biased else confidence
-            stderr[part], margin[part] = query_margins(self.mechanism.model, dense, wanted)
-        return Answer.of(np.asarray(table @ counts.ravel()), stderr, margin, confidence, shape)
+        return queried(self._view, matrix, check_confidence(confidence))
 
     def cells(self, *, confidence: float = 0.95) -> Answer:
         """Every cell as a query of its own, in the domain's shape."""
-        confidence, counts = check_confidence(confidence), self.counts
-        model = self.mechanism.model
-        unknown = np.full(self.domain.shape, np.nan)
-        if model is None:
-            stderr, margin = unknown, unknown
-        elif self.mechanism.biased:
-            stderr, margin = cell_deviations(model), unknown
-        else:
-            stderr, margin = cell_margins(model, confidence)
-        return Answer.of(counts, stderr, margin, confidence, self.domain.shape)
+        return every_cell(self._view, check_confidence(confidence))
+
+    def nonnegative(self, *, integers: bool = False) -> NDArray[np.float64]:
+        """The estimated counts with no negative one among them, in the domain's shape; whole numbers if asked.
+
+        From the whole downwards, every block's number is shared out among its halves: to the nearest numbers that sum
+        to it and are none of them negative. The public total stays, and so does a public table, exactly; elsewhere the
+        estimated total. Empty cells and small ranges come much nearer to the truth, and large ranges stay near the
+        plain estimates, which single cells set to zero would not do. All are biased, empty cells upwards and full ones
+        downwards, so that no interval is known for sums of these numbers; `answer(…, estimate="nonnegative")` has both.
+
+        >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+        >>> counts = plan.publish(np.array([3, 0, 5, 1])).nonnegative()
+        >>> float(counts.sum()), bool((counts >= 0).all())
+        (9.0, True)
+        """
+        public = self._view.public
+        return non_negative(self.counts, self.domain, public.totals, public.axes, integers=integers)
 
     def adjusted(self, *, non_negative: bool = True, integers: bool = False) -> Adjusted:
         """Counts made non-negative or whole, for those who need them so. Both bias; the result says so and has no
-        intervals.
+        intervals. `nonnegative()` gives the counts alone.
 
         >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
         >>> bool((plan.publish(np.array([3, 0, 5, 1])).adjusted(integers=True).counts >= 0).all())
         True
         """
-        return adjusted(self.counts, self._public_total, non_negative=non_negative, integers=integers)
+        if not non_negative:
+            return rounded(self.counts, self._public_total, integers=integers)
+        known = self.guarantee.policy.total_is_public
+        return without_negative(self.nonnegative(integers=integers), total_known=known, integers=integers)
 
     # ------------------------------------------------------------------ as points
 

@@ -87,6 +87,8 @@ class View:
     public: PublicTotals
     grids: Sequence[Parts] = ()
     runs: Runs | None = None
+    shared: Floats | None = None
+    """Where values are to be non-negative, the estimates made so."""
 
     @cached_property
     def table(self) -> SummedArea:
@@ -96,7 +98,7 @@ class View:
     @property
     def alone(self) -> View:
         """Without the parts of a mechanism that smooths: of every cell its noise is told, where that is all."""
-        return View(self.counts, self.model, self.biased, self.public)
+        return View(self.counts, self.model, self.biased, self.public, shared=self.shared)
 
     def figures(self, boxes: Boxes, confidence: float, cut: str, sets: Mapping[int, Integers]) -> Figures:
         """The answers to ranges; `sets` are cells taken together along some axes, whatever the ranges say of those."""
@@ -115,6 +117,7 @@ class View:
             None if self.model is None else gathered_model(self.model, axis, cells),
             self.biased,
             self.public.gathered(axis, cells),
+            shared=None if self.shared is None else np.asarray(gathered(self.shared, axis, cells), dtype=np.float64),
         )
 
     def _some(self, boxes: Boxes, confidence: float, cut: str) -> Figures:
@@ -137,7 +140,18 @@ class View:
                 found = bracketed(self.model, self.table, cover.at(rows), confidence, known.at(rows))
                 begin[rows], end[rows] = found
             begin[exact] = end[exact] = value[exact]
-        return Figures(value, stderr, begin, end, cover.share(value, self.table))
+        share = cover.share(value, self.table)
+        if self.shared is not None:
+            value = self._clipped(value, stderr, cover.sums(SummedArea(self.shared), boxes.low, boxes.high))
+        return Figures(value, stderr, begin, end, share)
+
+    @staticmethod
+    def _clipped(value: Floats, stderr: Floats, shared: Floats) -> Floats:
+        """What the non-negative map says, kept within a standard error of the estimate, and not below zero: what is
+        known exactly stays, and where no standard error is known the map alone speaks.
+        """
+        near = np.where(np.isnan(stderr), np.inf, stderr)
+        return np.maximum(np.clip(shared, value - near, value + near), 0.0)
 
     def _in_pieces(self, boxes: Boxes, confidence: float, cut: str, sets: Mapping[int, Integers]) -> Figures:
         """Where parts found by the mechanism bracket a range, each run of cells is bracketed by itself, and so that all

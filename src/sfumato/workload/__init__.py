@@ -6,6 +6,7 @@ says itself as a union of `Part`s: one kind of query along every axis, and a wei
 
 from sfumato.workload.ask import Ask, ask
 from sfumato.workload.axis import CELLS, PREFIXES, RANGES, AxisQueries
+from sfumato.workload.grouped import Groups
 from sfumato.workload.listed import TOTAL, Blocks, Given
 from sfumato.workload.part import Part
 from sfumato.workload.scales import Levels, Scales, levels, scales
@@ -32,6 +33,7 @@ __all__ = [
     "Blocks",
     "Given",
     "GivenRanges",
+    "Groups",
     "Levels",
     "Marginals",
     "MatrixQueries",

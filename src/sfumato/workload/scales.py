@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from sfumato.calls import quoted
 from sfumato.domain import Domain
+from sfumato.domain.coarser import level_named
 from sfumato.errors import InvalidInput
+from sfumato.exact import shown
 from sfumato.workload.axis import CELLS, AxisQueries
+from sfumato.workload.grouped import Groups
 from sfumato.workload.listed import TOTAL, Blocks
 from sfumato.workload.part import Part
 from sfumato.workload.simple import require_order
@@ -90,29 +94,40 @@ class Scales(EveryScale):
 
 @dataclass(frozen=True)
 class Levels(EveryScale):
-    """Every level of a factor's own hierarchy.
+    """Every level of a factor's own hierarchy, or those that are named.
 
-    Grids and lines have blocks of side 1, 2, 4, 8, …; labels have themselves and the whole. A factor whose levels have
-    names of their own would give them here.
+    Grids and lines have blocks of side 1, 2, 4, 8, …; labels have themselves and the whole, and between them the levels
+    that have names.
     """
 
+    names: tuple[str, ...] = ()
+
     def check(self, domain: Domain) -> None:
-        """One factor."""
+        """One factor, with the levels that are named."""
         self._require_one_factor(domain, "levels")
+        self._sizes(domain)
 
     def describe(self) -> str:
         """In words."""
-        return "every level alike"
+        named = " and ".join([", ".join(self.names[:-1]), self.names[-1]] if len(self.names) > 1 else self.names)
+        return f"every {named}" if self.names else "every level alike"
 
     def spec(self) -> dict[str, Any]:
-        """The kind alone."""
-        return {"kind": "levels"}
+        """The kind, and the names."""
+        return {"kind": "levels"} | ({"names": list(self.names)} if self.names else {})
 
     def to_text(self) -> str:
-        """The kind alone."""
-        return "levels()"
+        """The names."""
+        return f"levels({', '.join(map(quoted, self.names))})"
 
     def _sizes(self, domain: Domain) -> list[tuple[AxisQueries, ...]]:
+        levels = domain.axes[0].coarser if domain.ndim == 1 else ()
+        if self.names:
+            axis = domain.factors[0].name
+            found = [level_named(levels, name, axis) for name in self.names]
+            return [(Groups(level.name, level.of),) for level in found]
+        if levels:
+            return [(TOTAL,), *((Groups(level.name, level.of),) for level in levels), (CELLS,)]
         nested = all(axis.ordered for axis in domain.axes)
         steps = sides(domain.shape, LEVEL) if nested else sorted({1, max(domain.shape)})
         return [blocks_of(side, domain.shape) for side in steps]
@@ -128,11 +143,23 @@ def scales() -> Workload:
     return Scales()
 
 
-def levels() -> Workload:
-    """Every level of a factor's hierarchy, each counting alike: blocks of side 1, 2, 4, 8, … of grids, lines and times,
-    the labels and all of them together of categories.
+def levels(*names: str) -> Workload:
+    """Every level of a factor's hierarchy, each counting alike: blocks of side 1, 2, 4, 8, … of grids, lines and times;
+    of regions, hexagons and categories the cells, their levels that have names, and all of them together. With names,
+    those levels alone.
 
     >>> sf.levels().count(sf.Categories(["bus", "bike", "car"]))
     4
+    >>> codes = sf.Categories(["J10", "J18", "K35"], levels={"chapter": ["lung", "lung", "gut"]})
+    >>> sf.levels().count(codes), sf.levels("chapter").count(codes)
+    (6, 2)
     """
-    return Levels()
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidInput(
+                f"sf.levels(…) takes names of levels, and {shown(name)} is none. Nothing was computed. Write "
+                "sf.levels() for all of them, or sf.levels('county')."
+            )
+    if len(set(names)) < len(names):
+        raise InvalidInput("sf.levels(…) names a level twice. Nothing was computed. Name each once.")
+    return Levels(tuple(names))

@@ -55,7 +55,7 @@ _GRAMMAR = Grammar(
         "histogram": Call(make=histogram),
         "prefixes": Call(make=prefixes),
         "scales": Call(make=scales),
-        "levels": Call(make=levels),
+        "levels": Call(make=levels, many=True),
     },
     operators=({"+": _plus}, {"*": _times}),
 )

@@ -61,6 +61,12 @@ def whole_is_asked(asked: Asked) -> bool:
     return asked == TOTAL or (isinstance(asked, Mixture) and any(kind == TOTAL for _, kind in asked.kinds))
 
 
+def share_of(asked: Asked, kind: AxisQueries) -> float:
+    """How much of what is asked is of one kind."""
+    kinds = asked.kinds if isinstance(asked, Mixture) else ((1.0, asked),)
+    return sum(share for share, other in kinds if other == kind)
+
+
 def cells_alone(asked: tuple[Asked, ...]) -> bool:
     """Whether single cells are all that is asked, along every axis."""
     return all(kind == CELLS for kind in asked)
