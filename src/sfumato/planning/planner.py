@@ -216,7 +216,13 @@ def _unit_terms(built: Mechanism, workload: Workload) -> list[tuple[float, Fract
 def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | None, records: int | None) -> float:
     """From the law of the noise, rehearsed on public counts, or modelled for a number of records; else NaN."""
     if not built.biased and built.model is not None:  # a family of many grids is not built for nothing
-        return built.model.expected_error(workload, built.policy.domain)
+        error = built.model.expected_error(workload, built.policy.domain)
+        if math.isinf(error):
+            raise InvalidInput(
+                f"mechanism={built.name!r} measures tables that do not tell all that is asked. Nothing was computed. "
+                "Leave mechanism= out, or name tables that hold it."
+            )
+        return error
     if public is not None:
         return rehearsed_error(built, public, workload)
     return math.nan if records is None else built.modelled_error(workload, records)

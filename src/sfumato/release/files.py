@@ -23,17 +23,15 @@ from numpy.typing import NDArray
 from sfumato._version import __version__
 from sfumato.domain import domain_from_spec
 from sfumato.errors import FileFormatError
-from sfumato.linear import Tables
-from sfumato.mechanism import Mechanism
 from sfumato.reading import plain_data
 from sfumato.release.described import NONSENSE, honest, unreadable
+from sfumato.release.described_tables import are_tables, numbers_in_tables, require_tables
 from sfumato.release.footer import read_footer
 from sfumato.release.origin import origin_from_spec
 from sfumato.release.release import Release
 from sfumato.release.writing import FORMAT_VERSION, KEY, digest_of
 
 _FIELDS = frozenset({"format", "id", "guarantee", "mechanism", "workload", "created", "software", "digest"})
-_MOST_AXES = 1 << 10
 _DIMENSIONS = 2  # of noisy integers: whole parts, and the noise's own fractions
 # Any file may hold so many rows: what packs well is not for that a forgery, and as many cells are possible. Beyond it
 # noise leaves its bytes behind, and a file has at least one byte for every so many rows.
@@ -58,7 +56,7 @@ def from_bytes(content: bytes, path: str | Path) -> Release:
     if description["digest"] != digest_of({k: v for k, v in description.items() if k != "digest"}, counts, measured):
         raise unreadable(path, "its contents do not match their digest: it is damaged, or was edited.")
     guarantee, mechanism = honest(path, description)
-    _require_tables(path, description, mechanism)
+    require_tables(path, description, mechanism)
     try:
         named = "publication" in description
         origin = origin_from_spec(description["publication"], guarantee.policy.domain) if named else None
@@ -77,13 +75,6 @@ def from_bytes(content: bytes, path: str | Path) -> Release:
         )
     except NONSENSE as error:
         raise unreadable(path, "its table does not fit its description.") from error
-
-
-def _require_tables(path: str | Path, description: dict[str, Any], mechanism: Mechanism) -> None:
-    """The tables in the description are those of the mechanism."""
-    tables = None if mechanism.by_tables is None else [list(axes) for axes in mechanism.by_tables.tables.sets]
-    if description.get("tables") != tables:
-        raise unreadable(path, "its tables are not those of its mechanism.")
 
 
 def _opened(path: Path, content: bytes) -> tuple[dict[str, Any], NDArray[np.float64], NDArray[np.int64] | None]:
@@ -165,7 +156,7 @@ def _description(path: Path, found: bytes) -> dict[str, Any]:
     shape = description.get("measured", [1])
     if not isinstance(shape, list) or not 1 <= len(shape) <= _DIMENSIONS or not all(map(_is_size, shape)):
         raise unreadable(path, "its field measured must be one or two sizes.")
-    if not _are_tables(description.get("tables", [])):
+    if not are_tables(description.get("tables", [])):
         raise unreadable(path, "its field tables must be lists of the positions of axes.")
     for name in ("id", "workload", "created", "software", "digest"):
         if not isinstance(description[name], str):
@@ -184,15 +175,11 @@ def _cells(path: str | Path, description: dict[str, Any]) -> int:
         domain = domain_from_spec(description["guarantee"]["policy"]["domain"])
         if "tables" not in description:
             return domain.size
-        return Tables(domain.shape, tuple(tuple(axes) for axes in description["tables"])).length
+        return numbers_in_tables(path, description, domain)
+    except FileFormatError:  # ours already
+        raise
     except NONSENSE as error:
         raise unreadable(path, "its guarantee or mechanism is incomplete.") from error
-
-
-def _are_tables(value: Any) -> bool:
-    """Lists of whole numbers; that they are those of the mechanism is seen once it is built."""
-    lists = isinstance(value, list) and all(isinstance(axes, list) for axes in value)
-    return lists and all(type(i) is int and 0 <= i < _MOST_AXES for axes in value for i in axes)
 
 
 def _is_size(value: Any) -> bool:

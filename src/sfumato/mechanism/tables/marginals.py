@@ -45,6 +45,8 @@ from sfumato.workload import Workload
 NAME = "marginals"
 # Numbers in all tables together beyond which they are refused (2 GB), and tables that are named one by one.
 LARGEST_TABLES = 1 << 28
+# Cells of a product under a policy of which a look at all of them says what it hides.
+LARGEST_SEARCHED = 1 << 22
 _NAMED = 4
 
 
@@ -216,6 +218,7 @@ def marginals(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     """The mechanism of `tables`, each a list of axes, and their `weights`; of the axes of every table that is public
     and asked for, in `exact`.
     """
+    _refuse_searched(policy)
     unknown = set(options) - {"tables", "weights", "exact"}
     if unknown:
         raise InvalidInput(
@@ -239,6 +242,22 @@ def marginals(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     return MarginalsMechanism(
         name=NAME, policy=policy, epsilon=epsilon, options=dict(options), lattice=lattice, exact=exact
     )
+
+
+def _is_searched(policy: Policy) -> bool:
+    told = policy.moves.follow_rule or policy.public or (policy.joined is not None and not callable(policy.joined))
+    searched = policy.moves.listed or callable(policy.joined) or not told
+    return searched and policy.domain.size > LARGEST_SEARCHED
+
+
+def _refuse_searched(policy: Policy) -> None:
+    """Refuse many cells where it takes a look at all of them to say what is hidden."""
+    if _is_searched(policy):
+        raise TooLarge(
+            f"mechanism={NAME!r}: a policy with sources, with listed edges or in parts is searched cell by cell, and "
+            f"this domain has {policy.domain.size:,} cells; at most {LARGEST_SEARCHED:,} are. Nothing was drawn or "
+            "recorded. Use sf.policy(domain, hide=…) without sources."
+        )
 
 
 def _fits(weight: Any) -> bool:
@@ -270,6 +289,8 @@ def candidates(policy: Policy, workload: Workload) -> Iterator[Options]:
     """The best weights for what is asked, where that is tables, and not the table of all axes."""
     asked = asked_tables(workload, policy)
     shape = policy.domain.shape
+    if _is_searched(policy):
+        return
     everything = real(shape, range(len(shape)))
     if asked is None or asked.holds(everything) or not policy.whole:
         return
