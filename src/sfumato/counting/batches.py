@@ -25,7 +25,7 @@ from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain
 from sfumato.domain.timed import NO_TIME
-from sfumato.linear import Tables
+from sfumato.linear.tables import Tables
 from sfumato.noise import Source
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from sfumato.counting.report import CountReport
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
-from sfumato.linear import Tables
+from sfumato.linear.tables import Tables
 
 __all__ = ["CountReport", "Counts"]
 

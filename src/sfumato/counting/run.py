@@ -19,7 +19,7 @@ from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.exact import positive_int
-from sfumato.linear import Tables
+from sfumato.linear.tables import Tables
 from sfumato.noise import Source, SystemSource
 from sfumato.noise.source import require
 

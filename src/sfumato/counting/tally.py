@@ -15,7 +15,7 @@ from sfumato.counting.report import CountReport
 from sfumato.domain import Domain
 from sfumato.domain.order import other_box
 from sfumato.errors import TooLarge
-from sfumato.linear import Tables
+from sfumato.linear.tables import Tables
 
 MAX_CELLS = 1 << 28
 """A dense array of more cells than this (2 GB) is refused before anything is read."""

@@ -13,18 +13,14 @@ from sfumato.linear.haar import Haar
 from sfumato.linear.hats import Hats
 from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
-from sfumato.linear.lattice import Lattice
 from sfumato.linear.operator import Matrix, Operator
 from sfumato.linear.pairs import PairTypes
 from sfumato.linear.prefix_blocks import PrefixBlocks
 from sfumato.linear.rows import distinct_rows
 from sfumato.linear.selection import Selection
-from sfumato.linear.table_noise import TableNoise
-from sfumato.linear.tables import Axes, Tables
 from sfumato.linear.tree import Tree
 
 __all__ = [
-    "Axes",
     "Bins",
     "Coarse",
     "CubeIncidence",
@@ -36,7 +32,6 @@ __all__ = [
     "Identity",
     "Incidence",
     "Kronecker",
-    "Lattice",
     "Matrix",
     "Operator",
     "PairTypes",
@@ -46,8 +41,6 @@ __all__ = [
     "PseudoInverse",
     "Selection",
     "Stack",
-    "TableNoise",
-    "Tables",
     "Tree",
     "distinct_rows",
     "nested_blocks",

@@ -88,6 +88,11 @@ class Mechanism(ABC):
         """What it sees of the flat counts of all cells: these, or tables of them."""
         return counts
 
+    @property
+    def length(self) -> int:
+        """How many numbers it estimates."""
+        return self.policy.domain.size
+
     def shaped(self, estimates: Floats) -> Floats:
         """Estimates as a release keeps them: in the domain's shape."""
         return estimates.reshape(self.policy.domain.shape)

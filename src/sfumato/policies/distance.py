@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.policies.moves import ABSENT
+from sfumato.policies.absent import ABSENT
 from sfumato.policies.wide import large_diameter
 
 if TYPE_CHECKING:

@@ -22,16 +22,6 @@ LARGEST_EDGE_LIST = 50_000_000
 SEARCHED = 2_000
 
 
-class _Absent(int):
-    """⊥, "not there". In arrays of edges it is written -1."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT = _Absent(-1)
-
-
 class Moves(ABC):
     """The edges between cells. What needs no list of them is said by each form itself; ways through ⊥ are not its own.
 

@@ -18,7 +18,8 @@ from sfumato.exact import is_whole
 from sfumato.linear import Operator
 from sfumato.policies import distance as _distance
 from sfumato.policies import sensitivity as _sensitivity
-from sfumato.policies.moves import ABSENT, Moves
+from sfumato.policies.absent import ABSENT
+from sfumato.policies.moves import Moves
 from sfumato.relations import Relation
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.domain import Domain
-from sfumato.linear import Tables
+from sfumato.linear.tables import Tables
 from sfumato.mechanism import Mechanism
 from sfumato.release.described import unreadable
 

@@ -28,9 +28,9 @@ import numpy as np
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole
-from sfumato.linear import Axes, Lattice, TableNoise, Tables
-from sfumato.linear.lattice import parts_of
-from sfumato.linear.tables import real
+from sfumato.linear.lattice import Lattice, parts_of
+from sfumato.linear.table_noise import TableNoise
+from sfumato.linear.tables import Axes, Tables, real
 from sfumato.mechanism.base import LARGEST_PRODUCT, LinearMechanism, Mechanism, require_integers, require_whole
 from sfumato.mechanism.entry import Entry, Options
 from sfumato.mechanism.forms import Additive
@@ -82,9 +82,14 @@ class MarginalsMechanism(LinearMechanism):
         """The tables of all cells, where these can be held."""
         return self.tables.of_cells(counts)
 
+    @property
+    def length(self) -> int:
+        """All cells of all tables."""
+        return self.tables.length
+
     def shaped(self, estimates: Floats) -> Floats:
         """Tables, one after the other."""
-        return estimates.reshape(self.tables.length)
+        return estimates.reshape(self.length)
 
     def records(self, counts: Any) -> Any:
         """The sum of any table."""

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from sfumato._types import Floats
 from sfumato.errors import InvalidInput
-from sfumato.linear import Axes, Lattice, Tables
-from sfumato.linear.lattice import parts_of
-from sfumato.linear.tables import real
+from sfumato.linear.lattice import Lattice, parts_of
+from sfumato.linear.tables import Axes, Tables, real
 from sfumato.mechanism.base import LARGEST_PRODUCT
 from sfumato.policies import Policy
 from sfumato.workload import Part, Workload
@@ -30,8 +29,8 @@ MOST_TABLES = 4096
 # How much tables of fewer axes weigh beside those asked for, at the start; how small is left out, beside the largest.
 STARTS = (1.0, 0.3, 0.02)
 SMALL = (0.1, 0.03, 0.01, 0.003, 0.0)
-# The largest of several sums is taken for their norm of this order while weights are looked for.
-ORDER = 40
+# The largest of several sums is taken for their norm of these orders, one after the other, in the search for weights.
+ORDERS = (40, 400, 4000)
 
 
 def asked_tables(workload: Workload, policy: Policy) -> Tables | None:
@@ -154,18 +153,20 @@ class _Problem:
 
         begin = np.array([1.0 if axes in self.asked.sets else start for axes in self.sets])
 
-        def value(logs: Floats) -> tuple[float, Floats]:
+        def value(logs: Floats, order: int) -> tuple[float, Floats]:
             weights = np.exp(logs)
             precision, sums = self.precision @ weights**2, self.sums @ weights
             largest = sums.max()
-            scaled = (sums / largest) ** ORDER
+            scaled = (sums / largest) ** order
             error = (self.demand / precision).sum()
             slope = -2 * weights**2 * (self.precision.T @ (self.demand / precision**2)) / error
             slope += 2 * weights * (self.sums.T @ (scaled / (sums + (sums == 0)))) / scaled.sum()
-            return float(np.log(error) + 2 * (np.log(largest) + np.log(scaled.sum()) / ORDER)), slope
+            return float(np.log(error) + 2 * (np.log(largest) + np.log(scaled.sum()) / order)), slope
 
-        found = minimize(value, np.log(begin), jac=True, method="L-BFGS-B", bounds=[(-20.0, 20.0)] * len(begin))
-        weights = np.exp(found.x)
+        logs, limits = np.log(begin), [(-20.0, 20.0)] * len(begin)
+        for order in ORDERS if len(self.sums) > 1 else ORDERS[:1]:
+            logs = minimize(value, logs, (order,), jac=True, method="L-BFGS-B", bounds=limits).x
+        weights = np.exp(logs)
         return np.asarray(weights / weights.max())
 
     def rounded(self, weights: Floats) -> Floats:
