@@ -1,4 +1,4 @@
-"""Regions: points located a second, and what it takes to know which regions are near each other.
+"""Regions and hexagons: points located a second, and what it takes to know which regions are near each other.
 
     python bench/geography.py [points]
 
@@ -62,7 +62,23 @@ def main(points: int = 5_000_000) -> None:
             }
         )
     table(rows)
-    write_json("geography", {"points": points, "rows": rows})
+    hexagons = [_hexagons(resolution, places[:PEER]) for resolution in (7, 8, 9)]
+    table(hexagons)
+    write_json("geography", {"points": points, "rows": rows, "hexagons": hexagons})
+
+
+def _hexagons(resolution, places):
+    domain, made = timed(lambda: sf.H3(resolution, cover=BOUNDS))
+    _, located = timed(lambda: domain.locate(places))
+    pairs, near = timed(lambda: domain.axes[0].near(500))
+    return {
+        "resolution": resolution,
+        "hexagons": domain.size - 1,
+        "covered, s": round(made, 2),
+        "million points/s": round(len(places) / located / 1e6, 2),
+        "pairs within 500 m": len(pairs),
+        "near 500 m, s": round(near, 2),
+    }
 
 
 if __name__ == "__main__":

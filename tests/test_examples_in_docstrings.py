@@ -47,7 +47,7 @@ def test_every_public_name_has_an_example(name):
     assert example(name).examples, f"sf.{name} has no >>> example in its docstring"
 
 
-NEEDS = {"Regions": "geopandas"}
+NEEDS = {"H3": "h3", "Regions": "geopandas"}
 
 
 @pytest.mark.parametrize("name", NAMES + METHODS)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato._version import __version__
 from sfumato.counting import Counts, count
-from sfumato.domain import Categories, Cycle, Domain, Grid, Interval, Labels, Line, Regions, Times
+from sfumato.domain import H3, Categories, Cycle, Domain, Grid, Interval, Labels, Line, Regions, Times
 from sfumato.errors import (
     AuditFailed,
     BudgetExceeded,
@@ -77,6 +77,7 @@ _LATER = {
 
 __all__ = [
     "ABSENT",
+    "H3",
     "Answer",
     "AuditFailed",
     "Bernoulli",

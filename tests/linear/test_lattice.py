@@ -69,9 +69,11 @@ def test_boxes_feel_what_their_weights_say(known, axes):
 @pytest.mark.parametrize("axes", TOLD[1:])
 def test_cells_taken_together_are_a_row(axes):
     noise = TableNoise(Lattice(SHAPE, SETS, WEIGHTS), axes)
-    for at, axis in enumerate(axes):
+    for at, axis in [(at, axis) for at, axis in enumerate(axes) if SHAPE[axis] > 2]:
         cells = np.array([0, SHAPE[axis] - 1])
-        both = noise.gathered(at, cells)
+        of = np.ones(SHAPE[axis], dtype=np.int64)
+        of[cells] = 0
+        both = noise.grouped(at, of)
         shape = tuple(2 if i == at else SHAPE[axes[i]] for i in range(len(axes)))
         low, high = np.zeros((1, len(axes))), np.array([[1.0 if i == at else n for i, n in enumerate(shape)]])
         matrix = both.forward(np.eye(both.cols)).T

@@ -210,6 +210,8 @@ REFUSED = [
     (changed(more="[domain.t]\nevery = '1 h'\nstart = 2026-01-01\n"), "[domain.t] stop is missing: give a date"),
     (changed(more="[domain.t]\nevery = '1 hr'\nstart = 2026-01-01\nstop = 2027-01-01\n"), "every='1 hr' is not"),
     (changed(more="[domain.t]\ncycle = 'fortnight'\n"), "[domain.t] Axis 't': of='fortnight' is none of"),
+    (changed(more="[domain.t]\nh3 = 8\n"), "[domain.t] cover is missing: give a path"),
+    (changed(more="[domain.t]\nh3 = 8\ncover = [1.5, 'a']\n"), "must be a path, [lon0, lat0, lon1, lat1], or a list"),
     (changed(more="[domain.t]\nedges = [3, 2, 1]\n"), "[domain.t] Axis 't': edges must rise"),
     (changed(more="[domain.t]\nedges = [1, 2]\nnames = ['a']\n"), "names is for the axes of a grid"),
     (changed(more="[domain]\nt = 5\n"), "[domain] t = 5 must be a table, as under [domain.place]"),
@@ -305,3 +307,19 @@ def test_paths_lead_from_the_folder_of_the_file() -> None:
     assert publication.place("s3://bucket/visits.parquet") == "s3://bucket/visits.parquet"
     assert publication.place("/data/visits.csv") == "/data/visits.csv"
     assert sf.Publication.from_toml(GOOD).place("visits.csv") == "visits.csv"
+
+
+def test_hexagons_in_a_file(tmp_path: Path) -> None:
+    """Bounds or cells; records that name their cell; written back with the cells."""
+    pytest.importorskip("h3", reason="needs sfumato[h3]")
+    (tmp_path / "d.csv").write_text("cell,hour\n882a100d25fffff,3\n8a2a1072b59ffff,7\n882a100d25fffff,9\n")
+    text = (
+        "hide = 'move(\"500 m\")'\nask = 'histogram()'\nepsilon = 1\n[domain.place]\nh3 = 7\nlevels = [5]\n"
+        "cover = [-74.05, 40.68, -73.9, 40.88]\n[data]\npath = 'd.csv'\ncolumns = {h3 = 'cell'}\n"
+    )
+    (tmp_path / "p.toml").write_text(text)
+    publication = sf.load_publication(tmp_path / "p.toml")
+    assert publication.domain == sf.H3(7, cover=(-74.05, 40.68, -73.9, 40.88), levels=[5])
+    assert publication.publish().total == 3
+    (tmp_path / "again.toml").write_text(publication.to_toml())
+    assert sf.load_publication(tmp_path / "again.toml").policy == publication.policy

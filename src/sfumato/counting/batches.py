@@ -20,7 +20,7 @@ from sfumato.counting.frames import arrow_reader
 from sfumato.counting.hushing import hushed
 from sfumato.counting.inputs import Database
 from sfumato.counting.place import Placer, fixed_width
-from sfumato.counting.points import points_of
+from sfumato.counting.points import places_in
 from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain
@@ -48,7 +48,7 @@ _TAKEN = {
 
 def _taken(field: Field) -> str:
     reads = "numbers" if field.is_number or field.axis is None else field.axis.reads
-    return "{0}" if field.geometry else _TAKEN[reads]
+    return "{0}" if field.folded else _TAKEN[reads]
 
 
 class Batches:
@@ -90,18 +90,18 @@ class Batches:
             yield self._unfolded(batch)
 
     def _unfolded(self, batch: Any) -> Any:
-        """With two columns of coordinates in the place of one of points."""
-        if not any(field.geometry for field in self._fields):
+        """With two columns of coordinates in the place of one of points or of cells of H3."""
+        if not any(field.folded for field in self._fields):
             return batch
         import pyarrow as pa
 
         columns: list[Any] = []
         for i, column in enumerate(batch.columns):
             field = self._fields[i] if i < len(self._fields) else None
-            if field is None or not field.geometry:
+            if field is None or not field.folded:
                 columns.append(column)
                 continue
-            places = points_of(column, field.column)
+            places = places_in(column, field)
             columns += [pa.array(np.ascontiguousarray(places[:, k])) for k in range(2)]
         return pa.RecordBatch.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
 

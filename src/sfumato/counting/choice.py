@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from sfumato.counting.columns import Columns
-from sfumato.domain import Areas, Axis, Domain
+from sfumato.counting.columns import Columns, Index
+from sfumato.domain import Axis, Domain, Places
 from sfumato.domain.factor import PLACE
 from sfumato.errors import InvalidInput
 from sfumato.naming import nearest
 
 _BY_ORDER = "xyz"
-PLACES = ("lon", "lat", "geometry")
-"""Keywords of a place that is told by two columns or by points, where no axis bears the name."""
+PLACES = ("lon", "lat", "geometry", "h3")
+"""Keywords of a place that is told by two columns, by points or by cells of H3, where no axis bears the name."""
 
 
 def choose_columns(
@@ -26,8 +26,8 @@ def choose_columns(
     """The column of every axis: by a keyword of its name, by ``columns``, or the one of its own name.
 
     ``x``, ``y`` and ``z`` name the columns of the axes of these names; where there is none of the name, those of the
-    first, the second and the third axis. Of a place of regions ``x`` and ``y``, or ``lon`` and ``lat``, are the two
-    columns, and ``geometry`` is one of points.
+    first, the second and the third axis. Of a place of regions or hexagons ``x`` and ``y``, or ``lon`` and ``lat``, are
+    the two columns, ``geometry`` is one of points, and ``h3`` one of cells of H3.
     """
     chosen: dict[str, Any] = {}
     place = place_of(domain)
@@ -41,9 +41,9 @@ def choose_columns(
     return Columns(tuple(chosen.get(axis.name, _usual(axis)) for axis in domain.axes), entity)
 
 
-def place_of(domain: Domain) -> Areas | None:
-    """The axis of regions that `lon` and `lat` speak of: the one of that kind, or that named ``place``."""
-    found = [cast(Areas, axis) for axis in domain.axes if axis.reads == "places"]
+def place_of(domain: Domain) -> Places | None:
+    """The axis of places that `lon` and `lat` speak of: the one of that kind, or that named ``place``."""
+    found = [cast(Places, axis) for axis in domain.axes if axis.reads == "places"]
     named = [axis for axis in found if axis.name == PLACE] or found
     return named[0] if len(named) == 1 else None
 
@@ -53,7 +53,7 @@ def _usual(axis: Axis) -> str | tuple[str, str]:
 
 
 def _placed(
-    domain: Domain, place: Areas, by_order: tuple[str | None, ...], keywords: dict[str, Any]
+    domain: Domain, place: Places, by_order: tuple[str | None, ...], keywords: dict[str, Any]
 ) -> tuple[Any, tuple[str | None, str | None, str | None], dict[str, Any]]:
     """What is said of the columns of a place; and what else was said."""
     x, y, z = by_order
@@ -62,18 +62,42 @@ def _placed(
     if own:
         x, y = (None if name in own else value for name, value in (("x", x), ("y", y)))
     pairs = [tuple(part.get(name) for name in names) for part, names in ((own, "xy"), (said, ("lon", "lat")))]
-    told: list[Any] = [pair for pair in pairs if any(pair)] + [said[name] for name in ("geometry",) if name in said]
+    told: list[Any] = [pair for pair in pairs if any(pair)] + [
+        kind(said[name]) for name, kind in _ALONE.items() if name in said
+    ]
     if len(told) > 1 or any(isinstance(pair, tuple) and None in pair for pair in told):
         raise InvalidInput(
-            f"the place {place.name!r} is told by two columns, x= and y= or lon= and lat=, or by points in one, "
-            "geometry=. Nothing was counted. Give one of these."
+            f"the place {place.name!r} is told by two columns, x= and y= or lon= and lat=, or by one, of points with "
+            "geometry= or of cells of H3 with h3=. Nothing was counted. Give one of these."
         )
     if any(pairs[1]) and place.crs not in ("EPSG:4326", "OGC:CRS84"):
         raise InvalidInput(
-            f"lon= and lat= are those of WGS84, and the regions are in {place.crs[:60]}. Nothing was counted. Give "
-            "coordinates of that CRS with x= and y=, or points with geometry=."
+            f"lon= and lat= are those of WGS84, and the {place.what} are in {place.crs[:60]}. Nothing was counted. "
+            "Give coordinates of that CRS with x= and y=, or points with geometry=."
+        )
+    if "h3" in said and not place.indexed:
+        raise InvalidInput(
+            f"h3= is for hexagons, and {place.name!r} is one of {place.what}: a cell of H3 is no point. Nothing was "
+            "counted. Give lon= and lat=, x= and y=, or geometry=."
         )
     return (told[0] if told else None), (x, y, z), keywords
+
+
+_ALONE: dict[str, Any] = {"geometry": str, "h3": Index}
+
+
+def told_of_places(
+    domain: Domain, columns: Mapping[str, Any] | None, keywords: dict[str, str]
+) -> tuple[Mapping[str, Any] | None, dict[str, str]]:
+    """What `columns` says under lon, lat, geometry or h3 as the keywords of these names, where the domain has a place.
+
+    A file can say it so.
+    """
+    if place_of(domain) is None:
+        return columns, keywords
+    said = {name: column for name, column in (columns or {}).items() if name in PLACES and name not in domain.names}
+    rest = {name: column for name, column in (columns or {}).items() if name not in said}
+    return rest, said | keywords
 
 
 def check_keywords(domain: Domain, keywords: Mapping[str, Any], own: Mapping[str, bool], listed: Any) -> None:
@@ -116,14 +140,24 @@ def _lettered(domain: Domain, by_order: tuple[str | None, str | None, str | None
     return found
 
 
-def _listed(domain: Domain, by_name: Mapping[str, str] | None) -> list[tuple[str, str]]:
+def _listed(domain: Domain, by_name: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
     for axis in by_name or {}:
         if axis not in domain.names:
             raise InvalidInput(
                 f"columns={dict(by_name or {})!r} names the axis {axis!r}; the axes are {_names(domain)}."
                 f"{nearest(str(axis), domain.names)}"
             )
-    return list((by_name or {}).items())
+    return [(axis, _index(told) if isinstance(told, Mapping) else told) for axis, told in (by_name or {}).items()]
+
+
+def _index(told: Mapping[str, str]) -> Index:
+    """A column of cells, said as {"h3": column}."""
+    if list(told) != ["h3"]:
+        raise InvalidInput(
+            f"columns has a place told by {dict(told)!r}. Nothing was counted. Give two columns, such as "
+            '("lon", "lat"), one of points, or {"h3": column}.'
+        )
+    return Index(told["h3"])
 
 
 def _names(domain: Domain) -> str:

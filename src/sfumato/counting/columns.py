@@ -21,16 +21,26 @@ way that cannot be read."""
 
 
 @dataclass(frozen=True)
+class Index:
+    """A column of cells of H3, which tells a place of hexagons by itself."""
+
+    column: str
+
+
+@dataclass(frozen=True)
 class Columns:
     """The column of each axis, in order (two of a place that is told by two), and that of the entity, if any."""
 
-    axes: tuple[str | tuple[str, ...], ...]
+    axes: tuple[str | Index | tuple[str, ...], ...]
     entity: str | None = None
 
     def fields(self, domain: Domain) -> tuple[Field, ...]:
         """What is to be read, under names that no engine can take for another column's."""
         found: list[Field] = []
         for axis, given in zip(domain.axes, self.axes, strict=True):
+            if isinstance(given, Index):
+                found.append(Field(f"c{len(found)}", given.column, axis, indices=True))
+                continue
             names = given if isinstance(given, tuple) else (given,)
             found += [Field(f"c{len(found) + i}", name, axis, len(names) < axis.arity) for i, name in enumerate(names)]
         return (*found, *(() if self.entity is None else (Field(ENTITY, self.entity, None),)))
@@ -49,6 +59,8 @@ class Field:
     axis: Axis | None
     geometry: bool = False
     """Whether it holds points, both coordinates of a place at once."""
+    indices: bool = False
+    """Whether it holds cells of H3."""
 
     @property
     def labels(self) -> Labels | None:
@@ -63,7 +75,12 @@ class Field:
     @property
     def is_number(self) -> bool:
         """Whether the column is a coordinate."""
-        return self.axis is not None and self.axis.reads in ("numbers", "places") and not self.geometry
+        return self.axis is not None and self.axis.reads in ("numbers", "places") and not self.folded
+
+    @property
+    def folded(self) -> bool:
+        """Whether one column tells a place by itself, so that it becomes two coordinates."""
+        return self.geometry or self.indices
 
     @property
     def needs(self) -> str:
@@ -92,7 +109,7 @@ def check_columns(fields: tuple[Field, ...], schema: Mapping[str, nw.dtypes.DTyp
                     f"Column {name!r} is of type {kind}, by which an entity cannot be told from another one reliably. "
                     "Nothing was counted. Convert the column to whole numbers or strings first."
                 )
-        elif not field.geometry and not _fits(axis, kind):
+        elif not field.geometry and not (_tells_cells(kind) if field.indices else _fits(axis, kind)):
             refuse_type(field, str(kind))
         if field.times is not None:
             field.check_zone(zoned=getattr(kind, "time_zone", None) is not None)
@@ -102,6 +119,8 @@ def refuse_type(field: Field, kind: str) -> NoReturn:
     """Say that a column is of a type that its axis does not take."""
     labels = "" if field.labels is None else f"labels of type {field.labels.kind.__name__}"
     wanted, how = labels or "numbers", "Convert the column first."
+    if field.indices:
+        wanted, how = "cells of H3", "Give them as text in hexadecimal, or as whole numbers of 64 bits."
     if field.times is not None:
         wanted = "times"
         how = "Convert the column to datetimes first (pandas.to_datetime, str.to_datetime, CAST … AS TIMESTAMP)."
@@ -119,6 +138,12 @@ def _tells_apart(dtype: nw.dtypes.DType) -> bool:
 
     plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Binary, nw.Date, nw.Datetime)
     return dtype.is_numeric() or isinstance(dtype, plain)
+
+
+def _tells_cells(dtype: nw.dtypes.DType) -> bool:
+    import narwhals as nw
+
+    return isinstance(dtype, (nw.Int64, nw.UInt64, nw.String, nw.Categorical, nw.Enum))
 
 
 def _fits(axis: Axis, dtype: nw.dtypes.DType) -> bool:

@@ -98,6 +98,8 @@ def read_as(field: Field, column: str) -> tuple[str, str]:
         return f"CASE WHEN {text} IS NOT NULL THEN {column} END", "false"
     if field.times is not None:
         value = of_text(field.times, text)
+    elif field.indices:
+        return column, "false"
     elif field.labels is None:
         value = f"TRY_CAST({text} AS DOUBLE)"
     elif field.labels.kind is str:

@@ -16,6 +16,7 @@ before it was tested (its ``floor`` gave decimals, and edges moved).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.counting.arrow import private_reader, private_table
@@ -122,7 +123,7 @@ def private_frame(frame: Frame, fields: Sequence[Field], database: Database) -> 
     selected: Frame = hushed(_READ, lambda: frame.select(*(_expression(f, schema[f.column], frame) for f in fields)))
     if engine.is_polars() or not any(field.times for field in fields):
         return selected
-    renamed = [Field(field.alias, field.alias, field.axis) for field in fields]
+    renamed = [replace(field, column=field.alias) for field in fields]
     records: Any = hushed(_READ, lambda: arrow_reader(selected))
     if hasattr(records, "to_reader"):  # a table
         return private_frame(nw.from_native(records), renamed, database)
@@ -192,7 +193,7 @@ def _expression(field: Field, kind: nw.dtypes.DType, frame: Frame) -> nw.Expr:
         inside = (column >= nw.lit(_LOW)) & (column <= nw.lit(_HIGH))
         column = nw.when(inside).then(column).otherwise(nw.lit(field.stranger)).cast(nw.Int64)
         column = nw.when(~nw.col(field.column).is_null()).then(column)
-    elif field.labels is not None and field.labels.kind is str:
+    elif (field.labels is not None and field.labels.kind is str) or (field.indices and not kind.is_integer()):
         column = column.cast(nw.String)
     return column.alias(field.alias)
 

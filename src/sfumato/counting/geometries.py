@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from sfumato.counting.columns import Field
 from sfumato.counting.points import same_crs
-from sfumato.domain import Areas
+from sfumato.domain import Places
 from sfumato.errors import InvalidInput
 
 _WGS84 = "OGC:CRS84"
@@ -51,7 +51,7 @@ def refuse_others(fields: Any, what: str) -> None:
 
 
 def _check(field: Field, crs: Any) -> None:
-    axis = cast(Areas, field.axis)
+    axis = cast(Places, field.axis)
     if not crs:
         _refuse(field, "has no CRS")
     same = crs == axis.crs or {crs if isinstance(crs, str) else None, axis.crs} == {_WGS84, "EPSG:4326"}

@@ -6,6 +6,7 @@ Only the engine that holds the data is imported.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def open_view(data: Any, fields: Sequence[Field], database: Database) -> View:
 
     if is_files(data):
         view = view_files(_paths(data), fields, database)
-        names = [Field(field.alias, field.alias, field.axis) for field in fields]
+        names = [replace(field, column=field.alias, geometry=False) for field in fields]
         raw = nw.from_native(view.frame)
         untimed = tuple(field for field in fields if field.times is None)  # times were checked file by file
         check_columns(untimed, hushed("The columns of the data could not be read", raw.collect_schema))

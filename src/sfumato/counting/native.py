@@ -35,8 +35,8 @@ def refuse_dear(domain: Domain) -> None:
     for axis in domain.axes:
         if axis.reads == "places":
             raise InvalidInput(
-                f"engine='native' has no expression for the regions of axis {axis.name!r}. Nothing was counted. Leave "
-                "engine= out: the needed columns are then brought here, batch by batch."
+                f"engine='native' has no expression for the {axis.what} of axis {axis.name!r}. Nothing was counted. "
+                "Leave engine= out: the needed columns are then brought here, batch by batch."
             )
         if axis.comparisons > MOST_COMPARISONS:
             raise InvalidInput(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Areas, Axis, Domain, Labels, Ordered
+from sfumato.domain import Axis, Domain, Labels, Ordered, Places
 from sfumato.domain.labels import unknown_label
 from sfumato.domain.timed import NO_TIME
 from sfumato.errors import InvalidInput
@@ -37,7 +37,7 @@ class Placer:
             if isinstance(axis, Ordered):
                 outside |= axis.take(column, cells)
             elif axis.reads == "places":
-                outside |= cast(Areas, axis).take(column, cells)
+                outside |= cast(Places, axis).take(column, cells)
             else:
                 self._accumulate_labels(axis, column, cells, outside)
         if self.drop:

@@ -7,13 +7,16 @@ no record.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._types import Floats
-from sfumato.domain import Areas
+from sfumato.counting.columns import Field
+from sfumato.counting.place import fixed_width
+from sfumato.domain import Hexagons, Places
+from sfumato.domain.h3_index import Indices, read_texts
 from sfumato.errors import InvalidInput, MissingExtra
 
 _POINT = 21
@@ -32,7 +35,7 @@ def is_geographic(data: Any) -> bool:
     )
 
 
-def unfolded(frame: Any, column: str | None, axis: Areas) -> tuple[Any, tuple[str, str]]:
+def unfolded(frame: Any, column: str | None, axis: Places) -> tuple[Any, tuple[str, str]]:
     """A GeoDataFrame as a plain frame without its geometries, with two more columns: the places in the axis's CRS."""
     if column is None and getattr(frame, "_geometry_column_name", None) not in frame.columns:
         raise InvalidInput("data has no active geometry column. Nothing was counted. Say which with geometry=….")
@@ -78,6 +81,27 @@ def same_crs(one: Any, other: Any) -> bool:
         raise MissingExtra("pyproj", "geo", "Comparing two CRS") from error
     found = (pyproj.CRS.from_user_input(crs) for crs in (one, other))
     return bool(next(found).equals(next(found), ignore_axis_order=True))
+
+
+def places_in(column: Any, field: Field) -> Floats:
+    """(x, y) of every place in an Arrow column that tells places by itself, NaN where there is none."""
+    if field.indices:
+        return cast(Hexagons, field.axis).places_of(_indices(column))
+    return points_of(column, field.column)
+
+
+def _indices(column: Any) -> Indices:
+    """Cells of H3 as numbers, of numbers or of text; 0 where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_integer(column.type):
+        return fixed_width(column.fill_null(0), np.uint64)  # a negative number is no cell either
+    coded = pc.dictionary_encode(column)
+    known = np.append(read_texts(coded.dictionary.to_pylist()), np.uint64(0))
+    return np.asarray(known[fixed_width(coded.indices.fill_null(len(known) - 1), np.int32)])
 
 
 def points_of(column: Any, name: str) -> Floats:

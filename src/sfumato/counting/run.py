@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from sfumato.counting.batches import Batches, count_batches
-from sfumato.counting.choice import check_keywords, choose_columns, place_of
+from sfumato.counting.choice import check_keywords, choose_columns, place_of, told_of_places
 from sfumato.counting.counts import Counts
 from sfumato.counting.frames import is_native
 from sfumato.counting.inputs import Database, is_files, open_view
@@ -75,11 +75,13 @@ def count(
     column has its axis's name. ``columns={"axis": "column"}`` takes any name, also those that are keywords here or no
     names of Python's. Where the domain has no axis of the name, ``x``, ``y`` and ``z`` stand for its first three axes.
 
-    *Places* on regions are two columns, ``lon=`` and ``lat=`` (WGS84) or ``x=`` and ``y=`` (of the domain's CRS), or
-    points in one, ``geometry=``: of a GeoDataFrame, whose CRS is transformed to the domain's where it is another, or of
-    GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}`` says the same. By default they are
-    the points of a GeoDataFrame, and the columns ``lon`` and ``lat`` of anything else. What lies in no region is
-    counted elsewhere.
+    *Places* on regions and hexagons are two columns, ``lon=`` and ``lat=`` (WGS84) or ``x=`` and ``y=`` (of the
+    domain's CRS), or points in one, ``geometry=``: of a GeoDataFrame, whose CRS is transformed to the domain's where it
+    is another, or of GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}`` says the same. By
+    default they are the points of a GeoDataFrame, and the columns ``lon`` and ``lat`` of anything else. On hexagons
+    ``h3=`` names a column of cells, of the domain's resolution or finer ones, as text or whole numbers; a record of a
+    coarser one, or of what is no cell, has no place (of several places,
+    ``columns={"origin": {"h3": "from"}}``). What lies in no region or hexagon is counted elsewhere.
 
     *Times* are dates and datetimes, of files of text also ISO 8601. A column that tells a zone goes with an axis that
     has one, and one that tells none with an axis that has none; anything else is refused, since it would be a guess. A
@@ -125,6 +127,7 @@ def count(
         "outside": None if outside == "clamp" else outside, "policy": policy, "tables": tables, "engine": engine,
         "progress": progress, "source": source,
     }  # fmt: skip
+    columns, axes = told_of_places(domain, columns, axes)
     check_keywords(domain, axes, {name: value not in (None, False) for name, value in own.items()}, columns)
     drop = _drops(outside, policy)
     limit = _limit(entity, max_per_entity)
@@ -194,7 +197,13 @@ def _unfolded(
 ) -> tuple[Any, Mapping[str, Any] | None]:
     """A GeoDataFrame with the places of its points as two columns, in the CRS of the domain."""
     place = place_of(domain)
-    if place is None or not is_geographic(data) or by_two or {"lon", "lat"} & {*axes} or place.name in (columns or {}):
+    if (
+        place is None
+        or not is_geographic(data)
+        or by_two
+        or {"lon", "lat", "h3"} & {*axes}
+        or place.name in (columns or {})
+    ):
         return data, columns
     frame, pair = unfolded(data, axes.pop("geometry", None), place)
     return frame, {**(columns or {}), place.name: pair}

@@ -9,16 +9,19 @@ from sfumato.domain.axis import Axis
 from sfumato.domain.bins import Bins
 from sfumato.domain.cycle import Round
 from sfumato.domain.described import domain_from_spec
+from sfumato.domain.hexagons import H3, Hexagons
 from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Labels
 from sfumato.domain.ordered import Ordered
+from sfumato.domain.places import Places
 from sfumato.domain.product import Domain
 from sfumato.domain.regions import Regions
 from sfumato.domain.shapes import Categories, Cycle, Grid, Line, Times
 from sfumato.domain.timed import Timed
 
 __all__ = [
+    "H3",
     "Areas",
     "Axis",
     "Bins",
@@ -26,11 +29,13 @@ __all__ = [
     "Cycle",
     "Domain",
     "Grid",
+    "Hexagons",
     "Instants",
     "Interval",
     "Labels",
     "Line",
     "Ordered",
+    "Places",
     "Regions",
     "Round",
     "Timed",

@@ -13,23 +13,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sfumato._types import Floats, Integers
-from sfumato.domain.axis import METRES, Axis, axis_name
+from sfumato.domain.axis import axis_name
 from sfumato.domain.coarser import Coarse, Level, checked_levels, nested
 from sfumato.domain.crossings import RULE, Lookup
 from sfumato.domain.labels import shorten
 from sfumato.domain.near_regions import near_regions
 from sfumato.domain.outlines import Outlines, outlines_from_spec
+from sfumato.domain.places import ELSEWHERE, Places, turned
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_fraction
 
-ELSEWHERE = "elsewhere"
-
 
 @dataclass(frozen=True, repr=False)
-class Areas(Axis):
+class Areas(Places):
     """Regions by their names, in order, then elsewhere.
 
     Two are equal when names, CRS, outlines (by their digest), rule and levels are; `made` says with which versions of
@@ -46,8 +45,7 @@ class Areas(Axis):
     outlines: Outlines | None = field(default=None, compare=False)
     made: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
-    reads = "places"
-    named = True
+    what = "regions"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", axis_name(self.name))
@@ -68,26 +66,6 @@ class Areas(Axis):
     def cells(self) -> int:  # type: ignore[override]  # read, never set
         """The regions and elsewhere."""
         return len(self.ids) + 1
-
-    @property
-    def arity(self) -> int:
-        """Two numbers: x and y, or longitude and latitude."""
-        return 2
-
-    @property
-    def unit(self) -> str | None:
-        """Distances are on the ground."""
-        return METRES
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the regions, and elsewhere."""
-        return (*self.ids, ELSEWHERE)
-
-    @property
-    def kind(self) -> type[str]:
-        """What the names are."""
-        return str
 
     @property
     def known(self) -> Outlines:
@@ -115,58 +93,14 @@ class Areas(Axis):
         """The levels, with elsewhere by itself on each."""
         return nested(Level(level.name, (*level.of, ELSEWHERE)) for level in self.levels)
 
-    def locate(self, values: ArrayLike) -> NDArray[np.int64]:
-        """The region of each point, of an array with two columns; elsewhere where it is in none."""
-        points = np.asarray(values)
-        if points.ndim != 2 or points.shape[1] != 2 or points.dtype.kind not in "fiu":
-            raise InvalidInput(f"Axis {self.name!r}: places are an array of numbers with two columns, x and y.")
-        points = points.astype(np.float64, copy=False)
-        if np.isnan(points).any():
-            raise InvalidInput(
-                f"Axis {self.name!r}: some places are NaN, which is nowhere. Nothing was counted. Remove them first; "
-                "sf.count leaves them out by itself."
-            )
-        return self.cells_at(points)
-
     def cells_at(self, points: Floats) -> Integers:
         """The cell of every point (x, y) that is no NaN."""
-        found = self.lookup(self._turned(points))
+        found = self.lookup(turned(points, self.west) if self.degrees else points)
         return np.where(found < 0, self.cells - 1, found)
-
-    def take(self, held: NDArray[Any], cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Turn each number in ``cells`` into ``number * self.cells + cell of the place``; and which are elsewhere."""
-        found = self.cells_at(held)
-        np.multiply(cells, self.cells, out=cells)
-        np.add(cells, found, out=cells)
-        return found == self.cells - 1
-
-    def _turned(self, points: Floats) -> Floats:
-        """Longitudes from the west end on, less than one turn; what lies there already stays as it is."""
-        if not self.degrees:
-            return points
-        beyond = ~((points[:, 0] >= self.west) & (points[:, 0] < self.west + 360))
-        if not beyond.any():
-            return points
-        turned = np.array(points)
-        with np.errstate(invalid="ignore"):
-            turned[beyond, 0] = self.west + np.mod(turned[beyond, 0] - self.west, 360.0)
-        return turned
 
     def near(self, delta: Any) -> NDArray[np.int64]:
         """Every pair of cells u < v that hold places less than delta metres apart on the ellipsoid."""
         return near_regions(self.known, positive_fraction(delta, "delta"))
-
-    def outside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which places are in no region."""
-        return self.locate(values) == self.cells - 1
-
-    def cell_names(self) -> list[str]:
-        """The names of the regions, and elsewhere."""
-        return list(self.labels)
-
-    def size(self, cells: int) -> str:
-        """So many regions."""
-        return "1 region" if cells == 1 else f"{cells} regions"
 
     def face(self) -> str:
         """Regions."""

@@ -31,6 +31,8 @@ class Axis(ABC):
     """How many cells the axis is cut into; they are numbered from zero."""
     reads: ClassVar[Literal["numbers", "labels", "times", "places"]]
     """What its values are, and so which columns can feed it."""
+    what: ClassVar[str] = "cells"
+    """What its cells are, in words."""
     named: ClassVar[bool] = False
     """Whether its cells are asked for by names, its `labels`."""
     ordered: ClassVar[bool] = False

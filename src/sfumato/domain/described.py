@@ -10,6 +10,7 @@ from sfumato.domain.axis import Axis, axis_name
 from sfumato.domain.bins import Bins
 from sfumato.domain.cycle import Round
 from sfumato.domain.factor import Factor
+from sfumato.domain.hexagons import H3, Hexagons, hexagons_from_spec
 from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Labels, labels_from_spec
@@ -69,6 +70,7 @@ _FACES: dict[type[Axis], Callable[[Domain], Domain]] = {
     Instants: _faced(Times),
     Round: _faced(Cycle),
     Areas: _faced(Regions),
+    Hexagons: _faced(H3),
 }
 
 
@@ -121,4 +123,5 @@ _KINDS: dict[str, Callable[[Mapping[str, Any]], Axis]] = {
     "times": lambda spec: Instants(spec["name"], _position(spec["start"]), _steps(spec["steps"]), _text(spec["tz"])),
     "cycle": lambda spec: Round(spec["name"], spec["of"], _text(spec["tz"])),
     "regions": areas_from_spec,
+    "hexagons": hexagons_from_spec,
 }

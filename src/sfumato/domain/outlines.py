@@ -81,17 +81,17 @@ class Outlines:
     def spec(self) -> dict[str, Any]:
         """As plain data: numbers of 64 bits, packed by zlib, as base64."""
         return {
-            "points": _packed(np.ascontiguousarray(self.points, "<f8")),
-            "rings": _packed(np.diff(self.rings).astype("<i8")),
-            "parts": _packed(np.diff(self.parts).astype("<i8")),
-            "regions": _packed(np.diff(self.regions).astype("<i8")),
+            "points": packed(np.ascontiguousarray(self.points, "<f8")),
+            "rings": packed(np.diff(self.rings).astype("<i8")),
+            "parts": packed(np.diff(self.parts).astype("<i8")),
+            "regions": packed(np.diff(self.regions).astype("<i8")),
         }
 
 
 def outlines_from_spec(spec: Mapping[str, Any]) -> Outlines:
     """What `Outlines.spec()` described, or a refusal: nothing in a file is trusted."""
     try:
-        points = np.frombuffer(_unpacked(spec["points"]), "<f8").reshape(-1, 2).astype(np.float64)
+        points = np.frombuffer(unpacked(spec["points"]), "<f8").reshape(-1, 2).astype(np.float64)
         rings, parts, regions = (_starts(spec[name]) for name in ("rings", "parts", "regions"))
     except (LookupError, TypeError, ValueError, binascii.Error, zlib.error) as error:
         raise InvalidInput(_DAMAGED) from error
@@ -109,17 +109,19 @@ def starts_of(counts: Any) -> Integers:
 
 
 def _starts(packed: Any) -> Integers:
-    counts = np.frombuffer(_unpacked(packed), "<i8")
+    counts = np.frombuffer(unpacked(packed), "<i8")
     if (counts < 1).any() or (counts > 1 << 40).any() or not len(counts):
         raise ValueError("counts")
     return starts_of(counts)
 
 
-def _packed(array: Any) -> str:
+def packed(array: Any) -> str:
+    """Numbers packed by zlib, as base64."""
     return base64.b64encode(zlib.compress(array.tobytes(), 6)).decode("ascii")
 
 
-def _unpacked(text: Any) -> bytes:
+def unpacked(text: Any) -> bytes:
+    """The bytes of such a text, or an error."""
     if not isinstance(text, str):
         raise TypeError("text")
     packed = base64.b64decode(text, validate=True)

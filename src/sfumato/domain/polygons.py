@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from sfumato._types import Floats
-from sfumato.domain.areas import ELSEWHERE, Areas
+from sfumato.domain.areas import Areas
 from sfumato.domain.axis import axis_name
 from sfumato.domain.coarser import Level
 from sfumato.domain.outlines import Outlines, starts_of
+from sfumato.domain.places import ELSEWHERE
 from sfumato.errors import DeclarationWarning, InvalidInput, MissingExtra, warn_caller
 from sfumato.exact import shown
 from sfumato.naming import nearest
@@ -32,7 +33,7 @@ _NAMED = 5
 def read_areas(areas: Any, id: str, levels: Sequence[str], name: str, repair: bool) -> Areas:
     """The axis of the regions, or a refusal."""
     axis_name(name)
-    frame = _opened(areas)
+    frame = opened_areas(areas)
     import geopandas
     import pyproj
     import shapely
@@ -72,16 +73,17 @@ def read_areas(areas: Any, id: str, levels: Sequence[str], name: str, repair: bo
     )
 
 
-def _opened(areas: Any) -> Any:
-    """A GeoDataFrame."""
+def opened_areas(areas: Any, name: str = "areas") -> Any:
+    """A GeoDataFrame; in messages it bears the name of the argument."""
     try:
         import geopandas
     except ImportError as error:
-        raise MissingExtra("geopandas", "geo", "A domain of regions") from error
+        what = "A domain of regions" if name == "areas" else "Reading polygons"
+        raise MissingExtra("geopandas", "geo", what) from error
     if isinstance(areas, (str, Path)):
         path = Path(areas)
         if not path.exists():
-            raise InvalidInput(f"areas={str(areas)!r} does not exist. Nothing was built. Check the path.")
+            raise InvalidInput(f"{name}={str(areas)!r} does not exist. Nothing was built. Check the path.")
         try:
             if path.suffix.lower() in (".parquet", ".pq"):
                 return geopandas.read_parquet(path)
@@ -90,12 +92,12 @@ def _opened(areas: Any) -> Any:
             raise
         except Exception as error:  # of several readers, each with errors of its own
             raise InvalidInput(
-                f"areas={str(areas)!r} could not be read as GeoJSON or GeoParquet ({type(error).__name__}). Nothing "
+                f"{name}={str(areas)!r} could not be read as GeoJSON or GeoParquet ({type(error).__name__}). Nothing "
                 "was built. Open it with GeoPandas and give the GeoDataFrame."
             ) from error
     if not isinstance(areas, geopandas.GeoDataFrame):
         raise InvalidInput(
-            f"areas of type {type(areas).__name__} must be a GeoDataFrame, or the path of a GeoJSON or GeoParquet "
+            f"{name} of type {type(areas).__name__} must be a GeoDataFrame, or the path of a GeoJSON or GeoParquet "
             "file. Nothing was built."
         )
     return areas

@@ -116,10 +116,12 @@ class PseudoInverse(Operator):
         known = self.strategy.inverse_range_moments(low, high)
         return super().range_moments(low, high) if known is None else known
 
-    def group_variances(self, of: NDArray[np.int64]) -> NDArray[np.float64]:
+    def group_variances(self, of: NDArray[np.int64], chosen: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """From the strategy's structure where it has some: a tree knows its own levels."""
         known = self.strategy.inverse_group_variances(of)
-        return super().group_variances(of) if known is None else known
+        if known is None:
+            return super().group_variances(of, chosen)
+        return known if chosen is None else known[chosen]
 
     def mean_variance(self, queries: AllOfAKind) -> float:
         """Closed where the strategy has a form for it."""
@@ -135,6 +137,11 @@ class PseudoInverse(Operator):
         """What the strategy says."""
         known = self.strategy.inverse_largest_coefficient
         return largest_in_ranges(self) if known is None else known
+
+    @property
+    def largest_of_any(self) -> float | None:
+        """What the strategy says."""
+        return self.strategy.inverse_largest_of_any
 
     @property
     def fourth_is_exact(self) -> bool:

@@ -72,6 +72,11 @@ class Estimator(ABC):
         return largest_in_ranges(self)
 
     @property
+    def largest_of_any(self) -> float | None:
+        """The same for any query of which every cell has a weight between 0 and 1, where it is known."""
+        return None
+
+    @property
     def fourth_is_exact(self) -> bool:
         """Whether `range_moments` gives Σ c⁴ itself, and no guess of it."""
         return True
@@ -114,16 +119,17 @@ class Estimator(ABC):
         """The average over all queries q of a kind along the axis of ‖Mᵀq‖², for noise of variance one."""
         return queries.measured(self)
 
-    def group_variances(self, of: Integers) -> Floats:
-        """‖Mᵀq‖² of the groups 0, 1, … into which `of` puts the rows: of all, where each is a run of rows or they are
-        few enough to be written out; else of some, spread evenly.
+    def group_variances(self, of: Integers, chosen: Integers | None = None) -> Floats:
+        """‖Mᵀq‖² of the chosen ones of the groups 0, 1, … into which `of` puts the rows. Without a choice of all, where
+        each is a run of rows or they are few enough to be written out; else of some, spread evenly.
         """
         start, stop = runs_of(of)
         count = int(of.max()) + 1
         if len(start) == count:
-            some = np.argsort(of[start])[some_groups(count, CHUNK >> 4)]
+            some = np.argsort(of[start])[some_groups(count, CHUNK >> 4) if chosen is None else chosen]
             return self.range_moments(start[some].astype(np.float64), stop[some].astype(np.float64))[0]
-        chosen = some_groups(count, max(FEW_GROUPS, GROUPS_WRITTEN // max(self.rows, self.cols)))
+        if chosen is None:
+            chosen = some_groups(count, max(FEW_GROUPS, GROUPS_WRITTEN // max(self.rows, self.cols)))
         found, step = np.empty(len(chosen)), max(1, CHUNK // max(self.rows, self.cols))
         for begin in range(0, len(chosen), step):
             part = chosen[begin : begin + step]
@@ -172,11 +178,11 @@ class Estimator(ABC):
         del low, high
         return None
 
-    def gathered(self, axis: int, cells: NDArray[np.int64]) -> Operator | None:
-        """The same with two cells along an axis, these taken together and the others, where that has a structure of its
-        own; None elsewhere.
+    def grouped(self, axis: int, of: NDArray[np.int64]) -> Operator | None:
+        """The same with one row a group along an axis of a domain, where that has a structure of its own; None
+        elsewhere.
         """
-        del axis, cells
+        del axis, of
         return None
 
     def mean_square(self, kinds: Sequence[Queries], shape: tuple[int, ...]) -> float:

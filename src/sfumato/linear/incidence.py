@@ -84,7 +84,7 @@ class Incidence(Operator):
                 result[i, kept] = factor.solve(centred[kept])
         return result.reshape(np.shape(x))
 
-    largest_coefficient = 1.0
+    largest_coefficient = largest_of_any = 1.0
     keeps_integers = True
     is_listed = True
 

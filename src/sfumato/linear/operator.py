@@ -181,6 +181,11 @@ class Operator(Estimator):
         return None
 
     @property
+    def inverse_largest_of_any(self) -> float | None:
+        """The same for any query of which every cell has a weight between 0 and 1."""
+        return None
+
+    @property
     def inverse_keeps_integers(self) -> bool:
         """Whether A⁺ has whole entries."""
         return False

@@ -20,7 +20,8 @@ import numpy as np
 
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
-from sfumato.linear.estimator import Array, range_weights
+from sfumato.linear.estimator import Array
+from sfumato.linear.groups import summed
 from sfumato.linear.lattice import Lattice, parts_of
 from sfumato.linear.operator import Operator
 from sfumato.linear.tables import Axes
@@ -28,34 +29,32 @@ from sfumato.linear.tables import Axes
 if TYPE_CHECKING:
     from sfumato.linear.queries import Queries
 
-# Cells of an axis that are taken together: which one of the two rows each belongs to.
-Pairing = Integers | None
+# The group of every cell of an axis; None where every cell is a row by itself.
+Groups = Integers | None
 
 
 class TableNoise(Operator):
     """From the noise of all measured tables to the estimated table of some axes, in C order.
 
-    Along an axis with a pairing its cells are added up into two: those taken together, and the others.
+    Along an axis with groups its cells are added up into these.
     """
 
-    def __init__(self, lattice: Lattice, axes: Axes, pairings: Sequence[Pairing] | None = None) -> None:
+    def __init__(self, lattice: Lattice, axes: Axes, groups: Sequence[Groups] | None = None) -> None:
         self.lattice, self.axes = lattice, axes
-        self._pairings = tuple(pairings) if pairings is not None else (None,) * len(axes)
+        self._groups = tuple(groups) if groups is not None else (None,) * len(axes)
         self.rows = math.prod(self._shape)
         self.cols = sum(map(lattice.size, lattice.sets))
 
     @property
     def _shape(self) -> tuple[int, ...]:
         full = (self.lattice.shape[i] for i in self.axes)
-        return tuple(n if pairing is None else 2 for n, pairing in zip(full, self._pairings, strict=True))
+        return tuple(n if of is None else int(of.max()) + 1 for n, of in zip(full, self._groups, strict=True))
 
-    def gathered(self, axis: int, cells: Integers) -> TableNoise:
-        """The same with two cells along an axis: these taken together, and the others."""
-        pairing = np.ones(self.lattice.shape[self.axes[axis]], dtype=np.int64)
-        pairing[cells] = 0
-        return TableNoise(
-            self.lattice, self.axes, [pairing if i == axis else old for i, old in enumerate(self._pairings)]
-        )
+    def grouped(self, axis: int, of: Integers) -> TableNoise:
+        """The same with one row a group along an axis."""
+        before = self._groups[axis]
+        after = of if before is None else of[before]
+        return TableNoise(self.lattice, self.axes, [after if i == axis else old for i, old in enumerate(self._groups)])
 
     def forward(self, x: Array) -> Array:
         """The least-squares estimate from the noise alone."""
@@ -63,10 +62,9 @@ class TableNoise(Operator):
         residuals = self.lattice.residuals(self.lattice.split(np.asarray(x, dtype=np.float64)))
         table = self.lattice.table(residuals, self.axes)
         lead = table.ndim - len(self.axes)
-        for at, pairing in enumerate(self._pairings):
-            if pairing is not None:
-                sums = [np.compress(pairing == side, table, axis=lead + at).sum(axis=lead + at) for side in (0, 1)]
-                table = np.stack(sums, axis=lead + at)
+        for at, of in enumerate(self._groups):
+            if of is not None:
+                table = np.moveaxis(summed(np.moveaxis(table, lead + at, -1), of), -1, lead + at)
         return np.broadcast_to(table, (*np.shape(x)[:-1], *self._shape)).reshape((*np.shape(x)[:-1], self.rows))
 
     def transpose(self, y: Array) -> Array:
@@ -74,9 +72,9 @@ class TableNoise(Operator):
         self._require_told()
         lead = np.shape(y)[:-1]
         q = np.asarray(y, dtype=np.float64).reshape((*lead, *self._shape))
-        for at, pairing in enumerate(self._pairings):
-            if pairing is not None:
-                q = np.take(q, pairing, axis=len(lead) + at)
+        for at, of in enumerate(self._groups):
+            if of is not None:
+                q = np.take(q, of, axis=len(lead) + at)
         found = [self._felt_of(q, axes, weight) for axes, weight in self._measured]
         return np.concatenate([part.reshape((*lead, -1)) for part in found], axis=-1)
 
@@ -174,13 +172,10 @@ class TableNoise(Operator):
     def _ways(self, low: Floats, high: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
         """Along every axis, for every box: the shares in which cells are taken, how many cells so, and the mean."""
         values, counts, means = [], [], []
-        for at, pairing in enumerate(self._pairings):
+        for at, of in enumerate(self._groups):
             n = self.lattice.shape[self.axes[at]]
-            if pairing is None:
-                share, number = _shares_of(n, low[:, at], high[:, at])
-            else:
-                share = range_weights(2, low[:, at], high[:, at])
-                number = np.broadcast_to(np.bincount(pairing, minlength=2).astype(np.float64), share.shape)
+            sizes = np.ones(n) if of is None else np.bincount(of).astype(np.float64)
+            share, number = _shares_of(sizes, low[:, at], high[:, at])
             values.append(share)
             counts.append(number)
             means.append((share * number).sum(axis=-1) / n)
@@ -209,14 +204,18 @@ def _contracted(found: Floats, mean: Floats, share: Floats) -> Floats:
     return np.asarray(felt.transpose(0, 2, 1).reshape(rows, -1))
 
 
-def _shares_of(n: int, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """(shares, how many cells have each) of ranges along an axis of n cells: none, all, and two that may be cut."""
-    first, last = np.ceil(low), np.floor(high)
-    inside = last < first  # both ends within one cell
+def _shares_of(sizes: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """(shares, how many cells have each) of ranges along an axis whose rows are of so many cells: none, all, and those
+    of two rows that may be cut.
+    """
+    first, last = np.ceil(low).astype(np.int64), np.floor(high).astype(np.int64)
+    inside = last < first  # both ends within one row
     left = np.where(inside, high - low, first - low)
     right = np.where(inside, 0.0, high - last)
-    whole = np.where(inside, 0.0, last - first)
-    cut = (left > 0).astype(np.float64) + (right > 0)
+    before, at = np.concatenate([[0.0], np.cumsum(sizes)]), len(sizes) - 1
+    whole = np.where(inside, 0.0, before[last] - before[np.minimum(first, last)])
+    lower = np.where(left > 0, sizes[np.maximum(first - 1, 0)], 0.0)
+    upper = np.where(right > 0, sizes[np.minimum(last, at)], 0.0)
     share = np.stack([np.zeros_like(low), np.ones_like(low), left, right], axis=-1)
-    number = np.stack([n - whole - cut, whole, left > 0, right > 0], axis=-1).astype(np.float64)
-    return (share, number) if cut.any() else (share[:, :2], number[:, :2])
+    number = np.stack([before[-1] - whole - lower - upper, whole, lower, upper], axis=-1)
+    return (share, number) if (lower + upper).any() else (share[:, :2], number[:, :2])

@@ -190,6 +190,8 @@ class Tree(Operator):
         """
         return 1.0 / min(int(w.min()) for w in self.weights)
 
+    inverse_largest_of_any = inverse_largest_coefficient
+
     # ------------------------------------------------------------------ sensitivity
 
     @property

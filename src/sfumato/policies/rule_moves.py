@@ -90,13 +90,13 @@ def _refuse_units(move: Move, part: Domain) -> None:
     if units == {METRES} and move.delta.unit == METRES:
         if move.metric != "geodesic":
             raise InvalidInput(
-                f"hide moves {name!r} by less than {move.delta} on a sphere, and its regions are on the ellipsoid. "
-                "Nothing was built. Leave metric= out."
+                f"hide moves {name!r} by less than {move.delta} on a sphere, and its {part.axes[0].what} are on the "
+                "ellipsoid. Nothing was built. Leave metric= out."
             )
         if move.sources is not None:
             raise InvalidInput(
-                f"hide moves {name!r} with sources, which are not known to regions. Nothing was built. Leave them out, "
-                "or join the move with | sf.presence()."
+                f"hide moves {name!r} with sources, which are not known to {part.axes[0].what}. Nothing was built. "
+                "Leave them out, or join the move with | sf.presence()."
             )
     if {move.delta.unit} != units:
         wanted = "a time, such as '30 min'" if SECONDS in units else "a number in its own units"

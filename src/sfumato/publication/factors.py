@@ -12,11 +12,12 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
-from sfumato.domain import Categories, Cycle, Domain, Grid, Instants, Line, Times
+from sfumato.domain import H3, Categories, Cycle, Domain, Grid, Instants, Line, Times
 from sfumato.domain.factor import Factor, default_names
 from sfumato.errors import DeclarationWarning, InvalidInput
 from sfumato.naming import nearest
 from sfumato.publication.table import (
+    COVER,
     EDGES,
     LABEL,
     LABELS,
@@ -71,6 +72,9 @@ KINDS: dict[str, FactorKind] = {
     "bounds": FactorKind({"bounds": NUMBERS, "shape": WHOLES}, {"names": TEXTS}, _grid),
     "edges": FactorKind({"edges": EDGES}, {"names": TEXTS}, _edges),
     "low": FactorKind({"low": NUMBER, "high": NUMBER, "cells": WHOLE}, {}, _line),
+    "h3": FactorKind(
+        {"h3": WHOLE, "cover": COVER}, {"levels": WHOLES}, lambda name, h3, **more: H3(h3, name=name, **more)
+    ),
     "labels": FactorKind(
         {"labels": LABELS}, {"other": LABEL}, lambda name, labels, **more: Categories(labels, name=name, **more)
     ),
@@ -99,7 +103,7 @@ def _factor(name: str, table: Table) -> Domain:
     found = next((kind for told, kind in KINDS.items() if told in table.given), None)
     if found is None:
         hints = "".join(nearest(name, KINDS) for name in table.given)
-        table.refuse(f"does not say what it is: give bounds, edges, low, labels, cycle or every.{hints}")
+        table.refuse(f"does not say what it is: give bounds, edges, low, h3, labels, cycle or every.{hints}")
     wanted = found.needed | found.may
     table.known(tuple(wanted))
     given = {key: table.take(key, kind) for key, kind in found.needed.items()}
@@ -115,8 +119,8 @@ def written_domain(domain: Domain) -> dict[str, dict[str, Any]]:
         again = read_domain(Table("[domain]", tables))
     if again != domain:
         raise InvalidInput(
-            f"the domain {domain!r} is no product of grids, lines, labels, times and cycles, each with its own name: "
-            "it cannot be written to a file. Nothing was written."
+            f"the domain {domain!r} is no product of grids, lines, hexagons, labels, times and cycles, each with its "
+            "own name: it cannot be written to a file. Nothing was written."
         )
     return tables
 

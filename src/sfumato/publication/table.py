@@ -46,6 +46,10 @@ LABELS = Kind("a list of labels", _list_of(LABEL.fits))
 MOMENT = Kind("a date or a time, such as 2026-03-01", lambda value: isinstance(value, (str, date)))
 STEP = Kind("text, a date, a time or a whole number", lambda value: is_whole(value) or MOMENT.fits(value))
 RUNS = Kind("a list of [microseconds, how many]", _list_of(lambda run: _list_of(is_whole)(run) and len(run) == 2))
+COVER = Kind(
+    "a path, [lon0, lat0, lon1, lat1], or a list of cells as text",
+    lambda value: _text(value) or _list_of(is_number)(value) or _list_of(_text)(value),
+)
 TABLE = Kind("a table", lambda value: isinstance(value, dict))
 NAMES = Kind(
     'a table of texts, such as {x = "lon"}', lambda value: isinstance(value, dict) and all(map(_text, value.values()))

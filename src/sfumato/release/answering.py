@@ -26,7 +26,8 @@ def answered(view: View, question: Asked, confidence: float, cut: str) -> Answer
 
 def tabled(view: View, question: Asked, confidence: float, cut: str) -> Table:
     """The same to a question that is grouped."""
-    found = view.figures(question.boxes(), confidence, cut, question.sets)
+    asked = (question.boxes(), confidence, cut, question.sets)
+    found = view.at_levels(*asked, question.levels) if question.levels else view.figures(*asked)
     fields = (found.value, found.stderr, found.low, found.high, found.share)
     value, stderr, low, high, share = (part.reshape(question.shape) for part in fields)
     told = {"cut_share": share, "range": question.ranges, "cut": cut, "keys": question.keys}

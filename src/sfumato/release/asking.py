@@ -7,23 +7,25 @@ ranges in an array are many questions. Whatever is not named is summed over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._types import Integers
-from sfumato.domain import Domain
+from sfumato.domain import Domain, Labels
+from sfumato.domain.coarser import Coarse
 from sfumato.domain.factor import PLACE
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import shown
 from sfumato.naming import nearest
 from sfumato.release.brackets import Cover
+from sfumato.release.by_level import cells_of, level_names, level_of
 from sfumato.release.keys import Key
 from sfumato.release.spans import Span, chosen, in_front
 from sfumato.release.view import Boxes
-from sfumato.workload.names import claimed, known
+from sfumato.workload.names import known
 
 # Rows of a table beyond which it is refused: release.cells() and release.counts are for all cells.
 MOST_ROWS = 1 << 22
@@ -42,6 +44,7 @@ class Asked:
     sets: Mapping[int, Integers]
     keys: tuple[Key, ...]
     ranges: Any
+    levels: Mapping[int, Integers] = field(default_factory=dict)  # the group of every cell, where groups are asked by
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,6 +69,7 @@ class Asked:
             {place[axis]: cells for axis, cells in self.sets.items()},
             tuple(replace(key, position=place[key.position]) for key in self.keys),
             self.ranges,
+            {place[axis]: of for axis, of in self.levels.items()},
         )
 
     def boxes(self) -> Boxes:
@@ -104,7 +108,7 @@ def asked(
 ) -> Asked:
     """What a call of `release.answer` asks."""
     wanted = _joined(named, where)
-    groups = _groups(domain, by)
+    groups, levels = _groups(domain, by)
     spans: dict[int, Span] = {}
     sets: dict[int, Integers] = {}
     told: dict[str, Any] = {}
@@ -117,16 +121,28 @@ def asked(
         sets |= found.sets
         answered = told[label] = found.ranges
     for name, value in wanted.items():
+        level = level_of(domain, name)
+        if level is not None:
+            sets[level[0]] = cells_of(level[1], value, name)
+            told[name] = value
+            continue
         choice = chosen(domain, positions(domain, name), value, cut, name)
         spans |= choice.spans
         sets |= choice.sets
         told[name] = choice.ranges
-    keys = tuple(_key(domain, axis, spans, sets) for axis in groups)
+    twice = [domain.names[axis] for axis in levels if axis in spans or axis in sets]
+    if twice:
+        raise InvalidInput(
+            f"by groups {twice[0]!r} by a level, and a part of it is asked as well. Nothing was answered. Leave one of "
+            "them out."
+        )
+    keys = tuple(_key(domain, axis, spans, sets, levels) for axis in groups)
     apart = {axis: cells for axis, cells in sets.items() if axis not in groups}
     spans |= {axis: Span.run(cells) for axis, cells in apart.items() if _follow(cells)}
     apart = {axis: cells for axis, cells in apart.items() if not _follow(cells)}
     _require_step(spans)
-    return Asked(domain, spans, apart, keys, told if wanted else answered)
+    of = {axis: level.of for axis, level in levels.items()}
+    return Asked(domain, spans, apart, keys, told if wanted else answered, of)
 
 
 def positions(domain: Domain, name: str) -> tuple[int, ...]:
@@ -134,7 +150,10 @@ def positions(domain: Domain, name: str) -> tuple[int, ...]:
     found = known(domain, name)
     if found is not None:
         return found
-    names = list(dict.fromkeys([*(factor.name for factor in domain.factors), *domain.names]))
+    level = level_of(domain, name)
+    if level is not None:
+        return (level[0],)
+    names = list(dict.fromkeys([*(factor.name for factor in domain.factors), *domain.names, *level_names(domain)]))
     raise InvalidInput(
         f"{shown(name)} is no factor and no axis of this release, which has {', '.join(map(repr, names))}."
         f"{nearest(str(name), [*names, *_KEYWORDS])} Nothing was answered."
@@ -157,17 +176,26 @@ def _joined(named: Mapping[str, Any], where: Any) -> dict[str, Any]:
 
 def _claimed(domain: Domain, names: Sequence[str]) -> dict[int, str]:
     """Which name stands for each axis; two for one axis are refused."""
+    found: dict[int, str] = {}
     for name in names:
-        positions(domain, name)  # an unknown one is told what the release has
-    return claimed(domain, names, nothing="answered")
+        for axis in positions(domain, name):
+            if axis in found:
+                raise InvalidInput(
+                    f"{shown(found[axis])} and {shown(name)} both stand for axis {domain.names[axis]!r}. Nothing was "
+                    "answered. Give one of them."
+                )
+            found[axis] = name
+    return found
 
 
-def _groups(domain: Domain, by: Any) -> tuple[int, ...]:
-    """The axes to group by, in the order in which they were named."""
+def _groups(domain: Domain, by: Any) -> tuple[tuple[int, ...], dict[int, Coarse]]:
+    """The axes to group by, in the order in which they were named; and by which level where one was named."""
     names = () if by is None else (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
     if not all(isinstance(name, str) for name in names):
         raise InvalidInput(f"by={shown(by)} must be a name, or a list of names, of axes or factors.")
-    return tuple(_claimed(domain, names))
+    found = _claimed(domain, names)
+    levels = {axis: level_of(domain, name) for axis, name in found.items()}
+    return tuple(found), {axis: level[1] for axis, level in levels.items() if level is not None}
 
 
 def _positional(domain: Domain, ranges: Any, taken: Mapping[int, str], named: bool) -> tuple[tuple[int, ...], str]:
@@ -198,8 +226,17 @@ def _positional(domain: Domain, ranges: Any, taken: Mapping[int, str], named: bo
     )
 
 
-def _key(domain: Domain, axis: int, spans: Mapping[int, Span], sets: Mapping[int, Integers]) -> Key:
-    """The cells of an axis to group by: those that were asked for, in their declared order."""
+def _key(
+    domain: Domain,
+    axis: int,
+    spans: Mapping[int, Span],
+    sets: Mapping[int, Integers],
+    levels: Mapping[int, Coarse],
+) -> Key:
+    """What of an axis to group by: the cells that were asked for, in their declared order, or the groups of a level."""
+    if axis in levels:
+        level = levels[axis]
+        return Key(axis, Labels(level.name, level.names), np.arange(len(level.names), dtype=np.int64))
     if axis in sets:
         return Key(axis, domain.axes[axis], np.sort(sets[axis]))
     span = spans.get(axis, Span.whole(domain.shape[axis]))

@@ -16,6 +16,7 @@ from sfumato._types import Floats, Integers
 from sfumato.mechanism import NoiseModel, SummedArea
 from sfumato.policies import Policy
 from sfumato.release.gathered import gathered
+from sfumato.release.grouped import grouped
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,13 @@ class PublicTotals:
         if self.totals is None or axis not in self.axes:
             return PublicTotals(shape, self.axes, self.totals)
         return PublicTotals(shape, self.axes, gathered(self.totals, self.axes.index(axis), cells).astype(np.int64))
+
+    def grouped(self, axis: int, of: Integers) -> PublicTotals:
+        """The same where an axis has one cell a group."""
+        shape = tuple(int(of.max()) + 1 if i == axis else n for i, n in enumerate(self.shape))
+        if self.totals is None or axis not in self.axes:
+            return PublicTotals(shape, self.axes, self.totals)
+        return PublicTotals(shape, self.axes, grouped(self.totals, self.axes.index(axis), of).astype(np.int64))
 
     def whole(self, low: Integers, high: Integers) -> NDArray[np.bool_]:
         """Which boxes of cells are made of whole parts with an exact total, and of these alone."""

@@ -174,7 +174,8 @@ class Release:
         general. On categories give a label or a list of labels. On a product the range in front is that of the place,
         and other axes and factors are asked by name: a range along times and lines (times as text or datetimes), a
         label, or a list of labels that are taken together. What is not named is summed over. `where` takes names that
-        are keywords here; `by` names what to group by, and gives a `Table`.
+        are keywords here; `by` names what to group by, and gives a `Table`. Both take levels as well, by="county" and
+        county="Kings".
 
         The release knows whole cells. `cut` says what becomes of those that a range cuts: under "bracket" the interval
         holds the number of records in the range, on whichever side of the cut they lie; under "proportion" the interval

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,11 @@ from sfumato._types import Floats, Integers
 from sfumato.mechanism import NoiseModel, Parts, Runs, SummedArea
 from sfumato.release.brackets import Cover, Known, bracketed, bracketed_by_parts, bracketed_by_runs
 from sfumato.release.gathered import gathered, gathered_model
+from sfumato.release.grouped import grouped, grouped_model
 from sfumato.release.intervals import range_margins
 from sfumato.release.public import PublicTotals
 
+Cells: TypeAlias = Mapping[int, Integers]
 _Number = TypeVar("_Number", np.float64, np.int64)
 
 # Boxes answered at a time.
@@ -38,7 +40,7 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.low)
 
-    def at(self, chosen: slice) -> Boxes:
+    def at(self, chosen: slice | Integers) -> Boxes:
         """Some of them."""
         return Boxes(self.low[chosen], self.high[chosen], self.cover.at(chosen))
 
@@ -75,6 +77,10 @@ class Figures:
         """One after the other."""
         names = ("value", "stderr", "low", "high", "share")
         return cls(*(np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in names))
+
+    def at(self, rows: Integers) -> Figures:
+        """Some of them, in another order."""
+        return Figures(self.value[rows], self.stderr[rows], self.low[rows], self.high[rows], self.share[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +124,31 @@ class View:
             self.biased,
             self.public.gathered(axis, cells),
             shared=None if self.shared is None else np.asarray(gathered(self.shared, axis, cells), dtype=np.float64),
+        )
+
+    def at_levels(self, boxes: Boxes, confidence: float, cut: str, sets: Cells, levels: Cells) -> Figures:
+        """The answers to ranges that are single groups along some axes: `levels` has the group of every cell there."""
+        if not self.grids and self.runs is None:
+            seen = self
+            for axis, of in levels.items():
+                seen = seen.grouped(axis, of)
+            return seen.figures(boxes, confidence, cut, sets)
+        found = np.stack([boxes.cover.inner_low[:, axis] for axis in levels], axis=-1)
+        groups, which = np.unique(found, axis=0, return_inverse=True)
+        parts, rows = [], []
+        for number, group in enumerate(groups):
+            own = {axis: np.flatnonzero(of == k) for (axis, of), k in zip(levels.items(), group, strict=True)}
+            rows.append(np.flatnonzero(which.reshape(-1) == number))
+            parts.append(self.figures(boxes.at(rows[-1]), confidence, cut, {**sets, **own}))
+        return Figures.joined(parts).at(np.argsort(np.concatenate(rows)))
+
+    def grouped(self, axis: int, of: Integers) -> View:
+        """With one cell a group along an axis."""
+        return View(
+            np.asarray(grouped(self.counts, axis, of), dtype=np.float64),
+            None if self.model is None else grouped_model(self.model, axis, of),
+            self.biased,
+            self.public.grouped(axis, of),
         )
 
     def _some(self, boxes: Boxes, confidence: float, cut: str) -> Figures:
