@@ -245,3 +245,32 @@ def test_a_product_that_no_memory_holds(tmp_path: Path) -> None:
         sf.plan(sf.bounded(space), sf.histogram(), epsilon=1)
     with pytest.raises(sf.TooLarge, match="Use fewer cells"):
         sf.plan(sf.bounded(space), sf.marginals(2), epsilon=1, mechanism="identity")
+
+
+def test_levels_of_a_table_are_sums_of_its_cells() -> None:
+    code = sf.Categories(["J10", "K35", "J18", "K40", "L20"], name="code", levels={"chapter": [*"JKJKL"]})
+    space = code * MODE * AGE
+    counts = np.random.default_rng(3).poisson(30, space.shape)
+    policy = sf.unbounded(space)
+    ask = sf.marginals(("code", "mode"), "age") + sf.ask(code=sf.levels("chapter"))
+    plan = sf.plan(policy, ask, 1, mechanism="marginals")
+    found = plan.publish(counts, source=sf.SeededSource(4))
+    mechanism = found.mechanism
+    assert isinstance(mechanism, MarginalsMechanism)
+    ((law, size),) = mechanism.noises(None)
+    table = found.answer(by="chapter")
+    cells = found.marginal("code").value
+    assert table.value == pytest.approx([cells[[0, 2]].sum(), cells[[1, 3]].sum(), cells[4]])
+    nothing, felt = np.zeros(mechanism.tables.length, dtype=np.int64), []
+    for j in range(size):
+        noise = np.where(np.arange(size) == j, AMPLITUDE, 0)
+        estimate = mechanism.estimate(mechanism.measure(nothing, [noise]), None)
+        felt.append(mechanism.tables.table(estimate, (0,)) / AMPLITUDE)
+    columns = np.array(felt)
+    for k, group in enumerate(([0, 2], [1, 3], [4])):
+        known = Law([(columns[:, group].sum(axis=1), law)])
+        assert table.stderr[k] == pytest.approx(known.deviation, rel=1e-4)
+        assert known.holds(float(table.high[k] - table.value[k])) >= 0.95 - 1e-9
+    assert found.answer(chapter=["J", "L"], mode="bus").value == pytest.approx(
+        found.marginal("code", "mode").value[[0, 2, 4], 0].sum()
+    )
