@@ -11,7 +11,7 @@ from sfumato.auditing import audit
 CASES = [
     pytest.param(policy, id=f"{label}{policy.domain.shape}") for domain in DOMAINS for label, policy in policies(domain)
 ]
-SECONDS = 2.0  # of computing, in which a few do not reach every edge; they look at edges of all kinds first
+SECONDS = 1.0  # of computing, in which a few do not reach every edge; they look at edges of all kinds first
 
 
 @pytest.mark.slow
