@@ -89,13 +89,13 @@ class Mechanism(ABC):
         return counts
 
     @property
-    def length(self) -> int:
-        """How many numbers it estimates."""
-        return self.policy.domain.size
+    def shape(self) -> tuple[int, ...]:
+        """That of its estimates, as a release keeps them: the domain's."""
+        return self.policy.domain.shape
 
     def shaped(self, estimates: Floats) -> Floats:
-        """Estimates as a release keeps them: in the domain's shape."""
-        return estimates.reshape(self.policy.domain.shape)
+        """Estimates in their shape."""
+        return estimates.reshape(self.shape)
 
     def records(self, counts: Any) -> Any:
         """The number of records in what it sees, or estimates."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sfumato._types import Floats
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
+from sfumato.mechanism import Mechanism
 from sfumato.release.asking import Asked
 from sfumato.release.nonnegative import non_negative
 from sfumato.release.public import PublicTotals
@@ -30,6 +31,11 @@ class ByTables:
 
     mechanism: MarginalsMechanism
     estimates: Floats
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, estimates: Floats) -> ByTables | None:
+        """What a mechanism estimated, where that is tables."""
+        return None if mechanism.by_tables is None else cls(mechanism.by_tables, estimates)
 
     def seen(self, question: Asked, *, plain: bool = True) -> tuple[View, Asked]:
         """The view of the table that a question is about, and the question in its words; unless `plain`, with values

@@ -47,8 +47,8 @@ class Release:
     counts, at a price that it names. Where the policy makes the total public they sum to it exactly. Whatever is
     computed from a release is as private as the release.
 
-    Of a product too large to hold there are tables of some of its factors in the place of counts: `marginal` and
-    `answer` give them, and `counts` is refused. `estimates` is what is kept, the counts or those tables in a row.
+    Where tables of some factors were measured, and no cells, `marginal` and `answer` give them and `counts` is refused;
+    `estimates` is what is kept, counts or tables.
 
     `measured` are the noisy integers that the counts were computed from, private like them; they are kept where the
     release can be refined, or says more than its counts.
@@ -69,8 +69,7 @@ class Release:
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
-        estimates, tables = np.asarray(self.estimates, dtype=np.float64), self.mechanism.by_tables
-        shape = self.domain.shape if tables is None else (tables.tables.length,)
+        estimates, shape = np.asarray(self.estimates, dtype=np.float64), self.mechanism.shape
         if estimates.shape != shape:
             raise InvalidInput(f"estimates of shape {estimates.shape} do not fit the domain's {shape}.")
         estimates.flags.writeable = False  # a release is a value
@@ -94,8 +93,7 @@ class Release:
 
     @cached_property
     def _tables(self) -> ByTables | None:
-        by_tables = self.mechanism.by_tables
-        return None if by_tables is None else ByTables(by_tables, self.estimates)
+        return ByTables.of(self.mechanism, self.estimates)
 
     @property
     def total(self) -> int | float:
@@ -123,9 +121,9 @@ class Release:
         """
         from sfumato.publication import Publication  # the door to what was asked
 
-        if self.origin is None:
-            return None
         told = self.origin
+        if told is None:
+            return None
         return Publication(
             policy=self.guarantee.policy,
             ask=told.workload,
@@ -152,10 +150,9 @@ class Release:
 
     def _seen(self, question: Asked, estimate: str = "plain") -> tuple[View, Asked]:
         """What answers a question: all cells, or the table of just the axes that it speaks of."""
-        plain = check_estimate(estimate) == "plain"
         if self._tables is not None:
-            return self._tables.seen(question, plain=plain)
-        return self._view if plain else self._nonnegative_view, question
+            return self._tables.seen(question, plain=check_estimate(estimate) == "plain")
+        return self._view if check_estimate(estimate) == "plain" else self._nonnegative_view, question
 
     def answer(
         self,

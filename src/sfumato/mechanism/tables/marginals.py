@@ -83,13 +83,9 @@ class MarginalsMechanism(LinearMechanism):
         return self.tables.of_cells(counts)
 
     @property
-    def length(self) -> int:
-        """All cells of all tables."""
-        return self.tables.length
-
-    def shaped(self, estimates: Floats) -> Floats:
+    def shape(self) -> tuple[int, ...]:
         """Tables, one after the other."""
-        return estimates.reshape(self.length)
+        return (self.tables.length,)
 
     def records(self, counts: Any) -> Any:
         """The sum of any table."""
