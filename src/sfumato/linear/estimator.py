@@ -119,10 +119,19 @@ class Estimator(ABC):
         """The average over all queries q of a kind along the axis of ‖Mᵀq‖², for noise of variance one."""
         return queries.measured(self)
 
+    def group_terms(self, of: Integers) -> tuple[Array, Array] | None:
+        """Mᵀ·q of the groups 0, 1, … as `range_terms` lists it; None where it is not known at once."""
+        del of
+        return None
+
     def group_variances(self, of: Integers, chosen: Integers | None = None) -> Floats:
         """‖Mᵀq‖² of the chosen ones of the groups 0, 1, … into which `of` puts the rows. Without a choice of all, where
         each is a run of rows or they are few enough to be written out; else of some, spread evenly.
         """
+        terms = self.group_terms(of)
+        if terms is not None:
+            second = (terms[1] * terms[0] ** 2).sum(axis=-1)
+            return second if chosen is None else second[chosen]
         start, stop = runs_of(of)
         count = int(of.max()) + 1
         if len(start) == count:
