@@ -69,8 +69,8 @@ def test_expected_errors_are_those_of_dense_matrices(policy):
                 built = fresh(name, policy, Fraction(1), **options)
             except SfumatoError:
                 continue  # says why it does not fit the policy
-            if built.biased or built.model is None:
-                continue
+            if built.biased or built.model is None or built.by_tables is not None:
+                continue  # tables have a test of their own
             dense = covariance(built.model, size)
             want = float(np.einsum("ij,ij->", gram, dense))
             found = built.model.expected_error(workload, policy.domain)
