@@ -139,7 +139,7 @@ def count_batches(
             unreadable, missing = unreadable + bad, missing - bad
         rows, missing, outside = rows + len(batch), missing + len(batch) - len(cells), outside + beyond
         if bounded is None:
-            np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
+            np.add.at(tally, cells[cells >= 0] if drop or stream.domain.apart else cells, 1)
         else:
             column = batch.column(sum(axis.arity for axis in stream.domain.axes))
             entities = fixed_width(column, np.uint64)

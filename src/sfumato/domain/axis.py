@@ -40,6 +40,9 @@ class Axis(ABC):
     winds: ClassVar[bool] = False
     """Whether the last cell is beside the first."""
 
+    apart: ClassVar[bool] = False
+    """Whether elsewhere stands beside its cells: whoever is beyond its ends is in none of them, and left out."""
+
     @property
     def unit(self) -> str | None:
         """What distances along it are measured in: OWN numbers, SECONDS, METRES, or None where there are none."""
