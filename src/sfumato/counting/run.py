@@ -64,13 +64,14 @@ def count(
     names of Python's. Where the domain has no axis of the name, ``x``, ``y`` and ``z`` stand for its first three axes.
 
     *Places* on regions, hexagons and grids with a CRS are two columns, ``lon=`` and ``lat=`` (WGS84) or ``x=`` and
-    ``y=`` (of the domain's CRS), or points in one, ``geometry=``: of a GeoDataFrame, whose CRS is
-    transformed to the domain's where it is another, or of GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}`` says the same. By
-    default they are the points of a GeoDataFrame, and the columns ``lon`` and ``lat`` of anything else. On hexagons
-    ``h3=`` names a column of cells, of the domain's resolution or finer ones, as text or whole numbers; a record of a
-    coarser one, or of what is no cell, has no place (of several places,
-    ``columns={"origin": {"h3": "from"}}``). What lies in no region or hexagon is counted elsewhere; what lies
-    beyond the bounds of a grid with a CRS is left out, and ``counts.report.outside`` says how many that were.
+    ``y=`` (of the domain's CRS), or points in one, ``geometry=``: of a GeoDataFrame, whose CRS is transformed to the
+    domain's where it is another, or of GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}``
+    says the same of regions and hexagons. By default they are the points of a GeoDataFrame, and the columns ``lon`` and
+    ``lat`` of anything else (of a grid those that its axes are called). On hexagons ``h3=`` names a column of cells, of
+    the domain's resolution or finer ones, as text or whole numbers; a record of a coarser one, or of what is no cell,
+    has no place (of several places, ``columns={"origin": {"h3": "from"}}``). What lies in no region or hexagon is
+    counted elsewhere; what lies beyond the bounds of a grid with a CRS is left out, and ``counts.report.outside`` says
+    how many that were.
 
     *Times* are dates and datetimes, of files of text also ISO 8601. A column that tells a zone goes with an axis that
     has one, and one that tells none with an axis that has none; anything else is refused, since it would be a guess. A
