@@ -174,6 +174,28 @@ def test_grids_are_planned_published_audited_saved_and_loaded(tmp_path):
         assert account.spent == 2
 
 
+def test_geojson_is_of_degrees(tmp_path):
+    for bounds, crs, words in ((NEW_YORK, "EPSG:4326", None), (GRIDS["UTM"][0], UTM, "this grid is in EPSG:32618")):
+        grid = sf.Grid(bounds, (3, 3), crs=crs)
+        release = sf.plan(sf.policy(grid, hide=sf.presence()), sf.histogram(), epsilon=1).publish(np.ones((3, 3), int))
+        if words is None:
+            assert len(json.loads(release.to_geojson(tmp_path / "a.geojson").read_text())["features"]) == 9
+        else:
+            with pytest.raises(sf.InvalidInput, match=words):
+                release.to_geojson(tmp_path / "b.geojson")
+
+
+def test_a_median_by_cells_knows_that_records_leave_them():
+    """Groups that are cells of a grid on the ground: whoever goes elsewhere is in none."""
+    grid = sf.Grid(NEW_YORK, (2, 2), crs="EPSG:4326")
+    rng = np.random.default_rng(0)
+    rows = (rng.uniform(-74.4, -73.6, 400), rng.uniform(40.4, 41, 400))
+    answer = sf.median(
+        rng.random(400) * 50, bounds=(0, 50), epsilon=5, hide=sf.move("5 km"), name="fare", by=(grid, rows)
+    )
+    assert answer.value.shape == (2, 2) and not answer.guarantee.policy.total_is_public
+
+
 WITHOUT = """
 import sys
 for name in ("geopandas", "shapely", "pyproj"):

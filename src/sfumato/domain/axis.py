@@ -61,7 +61,7 @@ class Axis(ABC):
     @property
     def leaves_out(self) -> bool:
         """Whether there are values that none of its cells holds: whoever has one is not there."""
-        return False
+        return self.apart
 
     @property
     def coarser(self) -> tuple[Coarse, ...]:
