@@ -23,6 +23,7 @@ release: sf.Release = plan.publish(np.zeros((4, 4), dtype=np.int64), ledger=ledg
 finer: sf.Release = release.refine(epsilon=2.0, vault=vault, ledger=ledger)
 answer: sf.Answer = finer.answer((0.0, 0.0, 0.5, 0.5))
 finer.plot("map.png", title="A map")
+middle: float = finer.quantile(0.5)
 """
 WRONG = {
     "plan.publish(counts, leger=ledger)": "leger",

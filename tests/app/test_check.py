@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -145,6 +144,7 @@ def all_that_was_written(master: int) -> bytes:
 
 def test_a_real_terminal_is_asked(folder):
     """In a terminal of its own, answered with no."""
+    pty = pytest.importorskip("pty", reason="POSIX terminals")
     master, terminal = pty.openpty()
     program = "import sys; from sfumato.app.cli import main; sys.argv = ['sfumato', *sys.argv[1:]]; main()"
     arguments = [sys.executable, "-c", program, "publish", *map(str, given(folder, "swapped"))]

@@ -94,7 +94,7 @@ AXES: dict[str, Domain] = {
     "long ago": Times("0001-01-01", "9999-12-31", every="10000 days"),
     "microseconds": Times("1969-12-31T23:59:59.999990", "1970-01-01T00:00:00.000010", every="3 us"),
     **{of: Cycle(of, name="t") for of in ("hour of day", "weekday", "hour of week", "month")},
-    **{f"{of} in new york": Cycle(of, name="t", tz=NEW_YORK) for of in ("hour of day", "weekday", "month")},
+    **{f"{of} in new york": Cycle(of, name="t", tz=NEW_YORK) for of in ("hour of day", "month")},
     "hour of week on lord howe": Cycle("hour of week", name="t", tz="Australia/Lord_Howe"),
     "hour of day in fixed": Cycle("hour of day", name="t", tz="-03:30"),
 }

@@ -205,9 +205,9 @@ def test_domains_that_cannot_be_are_refused(call: str, message: str) -> None:
         ({}, "The description of the domain is incomplete or not of this format."),
         ({"axes": [{"kind": "interval"}]}, "The description of the domain is incomplete or not of this format."),
         (
-            {"axes": [{"kind": "hexagons"}]},
-            "The description of the domain has an axis of kind 'hexagons'; known are interval, labels, bins, times, "
-            "cycle, regions.",
+            {"axes": [{"kind": "triangles"}]},
+            "The description of the domain has an axis of kind 'triangles'; known are interval, labels, bins, times, "
+            "cycle, regions, hexagons.",
         ),
     ],
 )

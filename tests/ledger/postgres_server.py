@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import itertools
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -114,7 +113,9 @@ def shared() -> Server:
 
 def _somebody() -> str | None:
     """Whom to run the server as: it refuses to be root."""
-    if os.geteuid() != 0:
+    if os.name != "posix" or os.geteuid() != 0:
         return None
+    import pwd
+
     known = {entry.pw_name for entry in pwd.getpwall()}
     return next((name for name in ("postgres", "nobody", "daemon") if name in known), None)

@@ -71,6 +71,7 @@ def _faulty_run(path: Path, number: int, fault: type[BaseException]) -> tuple[bo
         store_module.sqlite3.connect = connect
 
 
+@pytest.mark.slow  # a ledger for every statement
 @pytest.mark.usefixtures("restored")
 @pytest.mark.parametrize("fault", [_Fault, sqlite3.OperationalError, KeyboardInterrupt])
 @pytest.mark.parametrize("exists", [False, True])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sfumato.linear import distinct_rows
+from sfumato.linear import distinct, distinct_rows
 
 LARGEST = np.iinfo(np.int64).max
 TABLES = arrays.arrays(
@@ -35,3 +35,9 @@ def test_a_few_of_many_dimensions() -> None:
     table = np.random.default_rng(1).integers(0, 2, (5000, 13))
     assert np.array_equal(distinct_rows(table), np.unique(table, axis=0))
     assert distinct_rows(np.zeros((7, 40), dtype=np.int64)).tolist() == [[0] * 40]
+
+
+@pytest.mark.parametrize("numbers", [[], [3], [2, 2], [5, -1, 5, 0, -1], [[4, 1], [1, 4]]])
+def test_distinct_numbers_are_those_of_numpy(numbers):
+    given = np.array(numbers, dtype=np.int64)
+    assert np.array_equal(distinct(given), np.unique(given))

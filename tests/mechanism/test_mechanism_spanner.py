@@ -460,9 +460,9 @@ def test_what_does_not_fit_is_refused_with_the_next_step(policy, options, messag
 def test_noise_beyond_fixed_point_is_refused_with_the_epsilon_that_was_asked_for():
     policy = sf.threshold(box((512, 512)), 2)
     with pytest.raises(sf.InvalidInput) as refusal:
-        build("spanner", policy, Fraction(1, 10**6))
+        build("spanner", policy, Fraction(1, 10**9))
     assert str(refusal.value) == (
-        "epsilon=1e-06 on 262,144 cells needs noise beyond what 64-bit fixed point holds under mechanism='spanner'. "
+        "epsilon=1e-09 on 262,144 cells needs noise beyond what 64-bit fixed point holds under mechanism='spanner'. "
         "Use a larger epsilon, fewer cells or blocks=[1]."
     )
 

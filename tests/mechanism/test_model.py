@@ -37,7 +37,7 @@ def linear_map(mechanism, total):
 
 
 def close(mechanism, got, want):
-    rough = mechanism.name in ("edge-hierarchy", "edge-hats")  # its coefficients are rounded to 14 bits
+    rough = mechanism.name in ("edge-hierarchy", "edge-hats")  # rounded behind the point
     return np.allclose(got, want, rtol=2e-3 if rough else 1e-6, atol=1e-3 if rough else 1e-6)
 
 
@@ -147,12 +147,19 @@ def test_error_falls_as_epsilon_grows():
         assert errors == sorted(errors, reverse=True)
 
 
-@pytest.mark.parametrize("name", ["edge-haar", "edge-hierarchy", "edge-hats"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("edge-haar", {}),
+        ("edge-hierarchy", {"blocks": [2, 1]}),
+        ("edge-hierarchy", {"blocks": [4, 2, 1], "weights": [9_000, 30, 1]}),
+        ("edge-hats", {}),
+    ],
+)
 @pytest.mark.parametrize("shape", [(2, 2), (8, 8), (2, 2, 2), (4, 4, 4)], ids=str)
-def test_fixed_point_does_not_overflow_at_the_smallest_epsilon_that_is_taken(name, shape):
+def test_fixed_point_does_not_overflow_at_the_smallest_epsilon_that_is_taken(name, options, shape):
     """The largest noise that is not refused goes through 64-bit integers as it would through exact arithmetic."""
     policy = sf.threshold(box(shape), 1)
-    options = {"blocks": [2, 1]} if name == "edge-hierarchy" else {}
     mechanism = build(name, policy, Fraction(1), **options)
     for halvings in range(1, 80):
         try:
@@ -164,4 +171,20 @@ def test_fixed_point_does_not_overflow_at_the_smallest_epsilon_that_is_taken(nam
         noise = [block.noise.sample(block.estimator.cols, SeededSource(seed)) for block in mechanism.model.blocks]
         want = sum(b.estimator.forward(eta.astype(float)) for b, eta in zip(mechanism.model.blocks, noise, strict=True))
         got = mechanism.estimate(mechanism.measure(counts, noise), None)
-        assert np.abs(got - want).max() <= 1e-2 * np.abs(want).max()  # coefficients of eight bits in three dimensions
+        assert np.abs(got - want).max() <= 1e-2 * np.abs(want).max()  # eight bits behind the point in three dimensions
+
+
+@pytest.mark.parametrize("name", ["edge-hierarchy", "edge-hats"])
+def test_sums_of_many_cells_of_a_product_have_the_noise_that_is_stated(name):
+    """Rounding behind the point neither grows with a long block nor adds up along the border of many cells."""
+    space = box((8, 8)) * sf.Line(0, 1, cells=168, name="t") * sf.Categories(["a", "b", "c"], name="mode")
+    policy = sf.policy(space, hide=sf.move(0.1) | sf.change("mode"), public=["t"])
+    blocks = {"blocks": [[1], [1], [168, 1], [3, 1]], "weights": [[1], [1], [3, 1], [3, 1]]}
+    mechanism = build(name, policy, Fraction(1), **(blocks if name == "edge-hierarchy" else {}))
+    noise = [block.noise.sample(block.estimator.cols, SeededSource(1)) for block in mechanism.model.blocks]
+    want = sum(b.estimator.forward(eta.astype(float)) for b, eta in zip(mechanism.model.blocks, noise, strict=True))
+    got = mechanism.estimate(mechanism.measure(np.zeros(space.size, dtype=np.int64), noise), None)
+    off = (got - want).reshape(space.shape)
+    assert np.abs(off).max() < 0.02
+    assert np.abs(off.sum(axis=(0, 1, 2))).max() < 2  # of a table by mode, whose noise is some sixty
+    assert np.abs(off.sum(axis=(2, 3))).max() < 1

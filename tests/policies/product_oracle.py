@@ -19,6 +19,12 @@ FACTORS = [
     lambda: sf.Cycle("weekday", name="day"),
     lambda: sf.Line(edges=[0, 1, 5, 6, 20], name="fare"),
 ]
+OF_ONE_CELL = [
+    lambda: sf.Grid(bounds=(0, 0, 1, 1), shape=(1, 1)),
+    lambda: sf.Line(0, 4, cells=1, name="hour"),
+    lambda: sf.Times("2026-03-08", "2026-03-09", every="1 day", name="t", tz="America/New_York"),
+    lambda: sf.Line(edges=[0, 20], name="fare"),
+]
 RULES = {
     "place": [lambda: sf.move(0.2), lambda: sf.move(0.4, metric="manhattan"), lambda: sf.change("place")],
     "hour": [lambda: sf.move(0.5, of="hour"), lambda: sf.move(1.5, of="hour"), lambda: sf.change("hour")],
@@ -31,10 +37,13 @@ RULES = {
 
 def random_case(dice: random.Random) -> tuple[sf.Domain, Relation]:
     """A product of two or three factors and a relation of one to three terms on it."""
-    chosen = dice.sample(FACTORS, dice.choice([2, 2, 3]))
-    domain = chosen[0]()
-    for made in chosen[1:]:
-        domain = domain * made()
+    factors = [made() for made in dice.sample(FACTORS, dice.choice([2, 2, 3]))]
+    small = {part.factors[0].name: part for part in (made() for made in OF_ONE_CELL)}
+    domain: sf.Domain | None = None
+    for part in factors:
+        part = small.get(part.factors[0].name, part) if dice.random() < 0.15 else part
+        domain = part if domain is None else domain * part
+    assert domain is not None
     names = [factor.name for factor in domain.factors]
     hide: Relation | None = None
     for _ in range(dice.choice([1, 2, 3])):

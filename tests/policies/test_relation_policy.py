@@ -81,6 +81,20 @@ def test_everything_is_that_of_the_graph_written_out(seed: int) -> None:
     for u, v in np.argwhere(np.triu(joined[:size, :size], 1)):
         step = np.abs(np.subtract(np.unravel_index(u, domain.shape), np.unravel_index(v, domain.shape)))
         assert (sizes >= step).all(axis=1).any()
+        longest = policy.moves.longest_along(domain.shape)
+        assert all(step.sum() <= longest[axis] for axis in np.flatnonzero(step))
+
+
+def test_what_changes_at_once_with_a_factor_of_one_cell_is_hidden() -> None:
+    """One cell cannot be left, and whatever may change together with it changes all the same."""
+    for here in (sf.Line(0, 1, cells=1, name="place"), sf.Times("2026-03-08", "2026-03-09", every="1 day", name="t")):
+        table = here * sf.Categories(["ill", "well"], name="case")
+        rule = sf.move(0.1, of="place") if "place" in table.names else sf.move("1 h", of="t")
+        policy = sf.policy(table, hide=rule & sf.change("case"))
+        assert policy.moves.longest_along(table.shape) == (0, 1)
+        for mechanism in ("edges", "edge-hierarchy", "hats"):
+            plan = sf.plan(policy, sf.histogram(), epsilon=1, mechanism=mechanism)
+            assert plan.expected_error > 0.5, mechanism
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -149,7 +163,7 @@ REFUSED = [
     (lambda: sf.policy(CITY, hide=sf.move("30 min")), "measured in a number in its own units"),
     (lambda: sf.policy(CITY, hide=sf.move(1, of="mode")), "has values without distances"),
     (lambda: sf.move(2).on(DAYS), "measured in a time, such as '30 min'"),
-    (lambda: sf.move("2 km").on(DAYS), "measured in a time, such as '30 min'"),
+    (lambda: sf.move("2 km").on(DAYS), "by less than 2000 m, but that is measured in a time, such as '30 min'"),
     (lambda: sf.policy(TABLE, hide=sf.move(1)), "Say which one moves"),
     (lambda: sf.policy("grid", hide=sf.move(1)), "is not a domain"),
     (lambda: sf.policy(CITY, hide="move"), "is not a relation"),

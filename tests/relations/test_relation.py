@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 import sfumato as sf
@@ -61,7 +62,10 @@ def test_order_and_repetition_do_not_matter() -> None:
         ("1 h", "s", 3600),
         ("2 days", "s", 172_800),
         ("1 week", "s", 604_800),
+        ("30 minutes", "s", 1800),
+        ("1 hour", "s", 3600),
         (timedelta(minutes=5), "s", 300),
+        (np.timedelta64(5, "m"), "s", 300),
         (3, "own", 3),
         ("3", "own", 3),
     ],
@@ -88,6 +92,9 @@ REFUSED = [
     (lambda: sf.move("500 yards"), "is no length"),
     (lambda: sf.move(0), "must be greater than zero"),
     (lambda: sf.move("-5 m"), "is no length"),
+    (lambda: sf.move("5 months", of="t"), "is no length"),
+    (lambda: sf.move(-timedelta(minutes=5), of="t"), "more than none"),
+    (lambda: sf.move(np.timedelta64("NaT"), of="t"), "is not a length of time"),
     (lambda: sf.move("500 m", metric="euclidean"), "metres need metric="),
     (lambda: sf.move("5 min", metric="great-circle"), "great-circle is in metres"),
     (lambda: sf.move(5, metric="taxi"), "is not one of"),

@@ -25,6 +25,7 @@ DOMAINS = {
     "grid": sf.Grid(bounds=(0, 0, 1, 1), shape=(6, 5)),
     "cube": sf.Grid(bounds=(0, 0, 0, 1, 1, 1), shape=(4, 3, 3)),
     "labels": sf.Categories(["bus", "tram", "bike", "foot"]),
+    "levels": sf.Categories(list("abcde"), levels={"half": list("LLRRR")}),
     "mixed": sf.Domain((sf.Interval("hour", 0, 24, 6), sf.Labels("kind", ("a", "b", "c")))),
     "graph": sf.Line(0, 1, cells=6),
 }
@@ -133,7 +134,8 @@ def test_intervals_hold_at_any_confidence_and_epsilon(domain: str, policy: str, 
 
 
 def test_every_mechanism_is_here() -> None:
-    names = {name for place in (("line", "near"), ("grid", "near"), ("graph", "ring")) for name in built(*place, 1)}
+    places = (("line", "near"), ("grid", "near"), ("graph", "ring"), ("levels", "bounded"))
+    names = {name for place in places for name in built(*place, 1)}
     assert names == set(sf.mechanisms()) - set(WITHOUT)
 
 

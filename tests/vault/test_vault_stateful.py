@@ -271,7 +271,7 @@ class VaultMachine(RuleBasedStateMachine):
 
 TestVaultMachine = posix(pytest.mark.slow(VaultMachine.TestCase))
 TestVaultMachine.settings = settings(
-    max_examples=50,
+    max_examples=30,
     stateful_step_count=20,
     deadline=None,
     derandomize=True,

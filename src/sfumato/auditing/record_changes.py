@@ -7,22 +7,22 @@ the policy does not join joins the list: a mechanism that took the policy's word
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from itertools import combinations, product
-from typing import Any
+from itertools import combinations
+from typing import cast
 
 import numpy as np
 
-from sfumato._types import Floats, Integers
+from sfumato._types import Integers
+from sfumato.auditing.made_up import POINTS_MADE_UP, moved, moved_in_time, near_sources
+from sfumato.domain import Domain
 from sfumato.errors import TooLarge
 from sfumato.policies import ABSENT, Policy
+from sfumato.relations import OWN, SECONDS, Relation, Rule
 
-SHARE_OF_DELTA = 1 - Fraction(1, 10**9)  # that is moved at the most: the margin that `within` states
 MOST_EDGES = 4096  # audited; of more a sample is taken
-POINTS_MADE_UP = 400  # for each way of placing them
-EARTH_RADIUS = 6_371_008.8  # metres, the mean: great circles
+METRICS_ON_NUMBERS = ("euclidean", "manhattan", "chebyshev", "great-circle")
 
 
 def changes(policy: Policy, rng: np.random.Generator) -> tuple[Integers, int]:
@@ -52,6 +52,7 @@ def defined(policy: Policy, rng: np.random.Generator) -> set[tuple[int, int]]:
         "bounded": _bounded,
         "unbounded": _unbounded,
         "graph": _graph,
+        "relation": _related,
     }.get(policy.name)
     found = set() if made is None else {(min(pair), max(pair)) for pair in made(policy, rng)}
     return {pair for pair in found if pair[0] != pair[1]}
@@ -89,96 +90,64 @@ def _graph(policy: Policy, rng: np.random.Generator) -> Iterator[tuple[int, int]
 
 def _within(policy: Policy, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
     """Points that move by less than δ, or appear within δ of a source."""
-    domain = policy.domain
-    delta = Fraction(policy.arguments["delta"]) * SHARE_OF_DELTA
-    near = _measure(str(policy.arguments["metric"]))
-    low, high = np.array(domain.bounds).reshape(2, -1)
-    starts = _points(domain.axes, low, high, rng)
-    ends = np.clip(starts + _steps(starts, delta, str(policy.arguments["metric"]), rng), low, high)
-    yield from _joined(domain.locate(starts), domain.locate(ends), starts, ends, near, delta)
-    sources = policy.arguments.get("sources")
-    if sources is None:
-        return
-    if sources == "boundary":
-        anchors = starts.copy()
-        side = rng.integers(0, domain.ndim, len(anchors))
-        anchors[np.arange(len(anchors)), side] = np.where(rng.random(len(anchors)) < 0.5, low[side], high[side])
-    else:
-        flat = np.array([point for line in sources for point in (line if np.ndim(line) == 2 else [line])], dtype=float)
-        anchors = np.repeat(flat, -(-POINTS_MADE_UP // len(flat)), axis=0)
-    ends = np.clip(anchors + _steps(anchors, delta, str(policy.arguments["metric"]), rng), low, high)
-    absent = np.full(len(ends), int(ABSENT))
-    yield from _joined(domain.locate(ends), absent, anchors, ends, near, delta)
+    delta, metric = Fraction(policy.arguments["delta"]), str(policy.arguments["metric"])
+    yield from moved(policy.domain, delta, metric, rng)
+    if (sources := policy.arguments.get("sources")) is not None:
+        yield from near_sources(policy.domain, delta, metric, sources, rng)
 
 
-def _joined(
-    here: Integers,
-    there: Integers,
-    starts: Floats,
-    ends: Floats,
-    near: Callable[[Any, Any, Fraction], bool],
-    delta: Fraction,
+def _related(policy: Policy, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Records that change by one of the relation's terms: some of its factors, each by its rule, all at once."""
+    relation = cast(Relation, policy.relation)
+    if relation.hides_presence:
+        yield from _unbounded(policy, rng)
+    if relation.changes_all:
+        yield from _bounded(policy, rng)
+    for term in relation.terms:
+        ways = [_ways(rule, policy.domain, rng) for rule in term.rules]
+        chosen = [chosen for chosen in ways if len(chosen[1])]
+        if chosen:
+            yield from _at_once(policy.domain, chosen, rng)
+    for rule in relation.rules:
+        if rule.places is not None and rule.limit is not None:
+            positions, part = policy.domain.factor(str(rule.of)).positions, policy.domain.part(str(rule.of))
+            near = near_sources(part, rule.limit.amount, rule.spec()["metric"], rule.places, rng)
+            cells = np.array(sorted({cell for cell, _ in near}), dtype=np.int64)
+            records = _records(policy.domain, rng, POINTS_MADE_UP if len(cells) else 0)
+            records[:, positions] = np.stack(np.unravel_index(rng.choice(cells, len(records)), part.shape), -1)
+            yield from (
+                (int(cell), int(ABSENT)) for cell in np.ravel_multi_index(tuple(records.T), policy.domain.shape)
+            )
+
+
+def _ways(rule: Rule, domain: Domain, rng: np.random.Generator) -> tuple[Domain, Integers, tuple[int, ...]]:
+    """(a factor, pairs of its own cells that the words of its rule let a record change between, its positions)."""
+    part, positions = domain.part(str(rule.of)), domain.factor(str(rule.of)).positions
+    made: Iterable[tuple[int, int]] = ()
+    if rule.limit is None:
+        made = map(tuple, rng.integers(0, part.size, (POINTS_MADE_UP, 2)).tolist())
+    elif {axis.unit for axis in part.axes} == {OWN} and rule.spec()["metric"] in METRICS_ON_NUMBERS:
+        made = moved(part, rule.limit.amount, rule.spec()["metric"], rng)
+    elif part.axes[0].unit == SECONDS:
+        made = moved_in_time(part, rule.limit.amount, rng)
+    return part, np.array([*made], dtype=np.int64).reshape(-1, 2), positions
+
+
+def _at_once(
+    domain: Domain, ways: list[tuple[Domain, Integers, tuple[int, ...]]], rng: np.random.Generator
 ) -> Iterator[tuple[int, int]]:
-    """The pairs of cells whose points really are so near, in exact arithmetic."""
-    for u, v, start, end in zip(here.tolist(), there.tolist(), starts.tolist(), ends.tolist(), strict=True):
-        if u != v and near(start, end, delta):
-            yield u, v
+    """Random records in which every factor changes in one of its ways, or stays one time in four."""
+    here = _records(domain, rng, 4 * POINTS_MADE_UP)
+    there = here.copy()
+    for part, pairs, positions in ways:
+        pair = rng.choice(np.unique(pairs, axis=0), len(here))
+        stays = rng.random(len(here)) < 0.25
+        here[:, positions] = np.stack(np.unravel_index(pair[:, 0], part.shape), -1)
+        there[:, positions] = np.stack(np.unravel_index(np.where(stays, pair[:, 0], pair[:, 1]), part.shape), -1)
+    cells = [np.ravel_multi_index(tuple(records.T), domain.shape).tolist() for records in (here, there)]
+    yield from zip(*cells, strict=True)
 
 
-def _points(axes: Any, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
-    """Anywhere, on the borders of cells, and a hair below them: on every axis by itself, so corners are met too."""
-    columns = []
-    for axis, lowest, highest in zip(axes, low, high, strict=True):
-        edges = np.asarray(axis.edges, dtype=np.float64)
-        on = rng.choice(edges, POINTS_MADE_UP)
-        below = np.nextafter(rng.choice(edges, POINTS_MADE_UP), -np.inf)
-        middle = (rng.choice(edges[:-1], POINTS_MADE_UP) + rng.choice(edges[1:], POINTS_MADE_UP)) / 2
-        columns.append([on, below, middle, rng.uniform(lowest, highest, POINTS_MADE_UP)])
-    chosen = [list(kinds) for kinds in product(range(4), repeat=min(len(columns), 2))]
-    blocks = [
-        np.stack([columns[i][kinds[i] if i < len(kinds) else kinds[-1]] for i in range(len(columns))], axis=-1)
-        for kinds in chosen
-    ]
-    return np.clip(np.concatenate(blocks), low, high)
-
-
-def _steps(points: Floats, delta: Fraction, metric: str, rng: np.random.Generator) -> Floats:
-    """Steps of all lengths up to δ: along an axis, diagonal, in any direction; some of hardly any length at all."""
-    count, d = points.shape
-    direction = rng.normal(size=(count, d))
-    kind = rng.integers(0, 3, count)
-    direction[kind == 0] = np.eye(d)[rng.integers(0, d, int((kind == 0).sum()))] * rng.choice(
-        [-1, 1], (int((kind == 0).sum()), 1)
-    )
-    direction[kind == 1] = rng.choice([-1.0, 1.0], (int((kind == 1).sum()), d))
-    norm = {"manhattan": 1, "chebyshev": np.inf}.get(metric, 2)
-    direction /= np.linalg.norm(direction, ord=norm, axis=1, keepdims=True)
-    length = float(delta) * rng.choice([1.0, 0.999, 0.5, 1e-3], count)
-    if metric == "great-circle":
-        degrees = np.degrees(length / EARTH_RADIUS)
-        direction[:, 0] /= np.maximum(np.cos(np.radians(points[:, 1])), 1e-6)
-        return direction * degrees[:, None] * 0.999
-    # A float step of exactly δ lands beyond it as often as not; one part in 10¹² less keeps most of them.
-    return direction * (length * (1 - 1e-12))[:, None]
-
-
-def _measure(metric: str) -> Callable[[Any, Any, Fraction], bool]:
-    """Whether two points are at most so far apart, in fractions; on the globe in floating point, with a margin."""
-    if metric == "great-circle":
-        return lambda start, end, limit: _great_circle(start, end) <= float(limit) * (1 - 1e-9)
-
-    def near(start: Any, end: Any, limit: Fraction) -> bool:
-        gaps = [abs(Fraction(a) - Fraction(b)) for a, b in zip(start, end, strict=True)]
-        if metric == "manhattan":
-            return sum(gaps) <= limit
-        if metric == "chebyshev":
-            return max(gaps) <= limit
-        return sum(gap * gap for gap in gaps) <= limit * limit
-
-    return near
-
-
-def _great_circle(start: Any, end: Any) -> float:
-    lon, lat, lon2, lat2 = map(math.radians, (*start, *end))
-    half = math.sin((lat2 - lat) / 2) ** 2 + math.cos(lat) * math.cos(lat2) * math.sin((lon2 - lon) / 2) ** 2
-    return 2 * EARTH_RADIUS * math.asin(min(1.0, math.sqrt(half)))
+def _records(domain: Domain, rng: np.random.Generator, number: int) -> Integers:
+    """The cells of random records, axis by axis."""
+    return rng.integers(0, domain.shape, (number, domain.ndim))

@@ -21,7 +21,7 @@ from sfumato.domain.interval import numbers, plain
 from sfumato.domain.moments import times
 from sfumato.domain.near_cycle import Turn, near_pairs
 from sfumato.domain.timed import READING, Timed
-from sfumato.domain.zones import Zone, zone
+from sfumato.domain.zones import zone
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
 
@@ -97,11 +97,6 @@ class Round(Timed):
     def turn(self) -> Turn:
         """How readings of a clock become cells."""
         return CYCLES[self.of][0]
-
-    @property
-    def zone(self) -> Zone | None:
-        """The zone, or None."""
-        return None if self.tz is None else zone(self.tz)
 
     @property
     def comparisons(self) -> int:

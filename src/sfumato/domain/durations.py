@@ -23,7 +23,7 @@ _UNITS = {
     ("d", "day", "days"): DAY,
     ("week", "weeks"): WEEK,
 }
-_BY_NAME = {name: length for names, length in _UNITS.items() for name in names}
+BY_NAME = {name: length for names, length in _UNITS.items() for name in names}
 _TEXT = re.compile(r"([0-9]{1,15}(?:[.][0-9]{1,9})?) ?([a-zµ]{1,12})")
 LONGEST = 10_000 * 366 * DAY
 
@@ -37,8 +37,8 @@ def duration(given: object, name: str) -> int:
         exact = Fraction(int(given.astype("m8[ns]").astype(np.int64)), 1000)
     elif isinstance(given, timedelta):
         exact = Fraction(given // timedelta(microseconds=1))
-    elif isinstance(given, str) and (match := _TEXT.fullmatch(given.strip())) and match[2] in _BY_NAME:
-        exact = Fraction(match[1]) * _BY_NAME[match[2]]
+    elif isinstance(given, str) and (match := _TEXT.fullmatch(given.strip())) and match[2] in BY_NAME:
+        exact = Fraction(match[1]) * BY_NAME[match[2]]
     if exact is None:
         raise InvalidInput(
             f"{name}={shown(given)} is not a length of time. Write '15 min', '1 h', '1 day' or '1 week', or give a "

@@ -81,11 +81,6 @@ class Instants(Timed):
         """The first microsecond after the last step."""
         return self.start + sum(length * count for length, count in self.runs)
 
-    @property
-    def zone(self) -> Zone | None:
-        """The zone, or None."""
-        return None if self.tz is None else zone(self.tz)
-
     @cached_property
     def edges(self) -> NDArray[np.int64]:
         """The ``cells + 1`` edges in microseconds, read-only."""

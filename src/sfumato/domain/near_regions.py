@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sfumato._types import Floats, Integers
 from sfumato.domain.outlines import Outlines
 from sfumato.errors import MissingExtra, TooLarge
+from sfumato.linear import distinct
 
 MAJOR = 6_378_137.0
 _FLAT = 1 / 298.257223563
@@ -47,7 +48,7 @@ def near_regions(outlines: Outlines, delta: Fraction) -> Integers:
     low, high = outlines.bounds[1], outlines.bounds[3]
     for band in range(math.floor(low), math.floor(min(high, 89.999)) + 1):
         near = lines.near(band, reach)
-        found = np.unique(np.concatenate([found, near[:, 0] * cells + near[:, 1]]))
+        found = distinct(np.concatenate([found, near[:, 0] * cells + near[:, 1]]))
         if len(found) > MOST_EDGES:
             raise TooLarge(
                 f"more than {MOST_EDGES:,} pairs of regions are less than {float(delta):g} m apart, too many to list. "

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain.ordered import Ordered
+from sfumato.domain.zones import Zone, zone
 
 READING = 1 << 60
 """Added to the reading of a clock, on an axis that takes instants too."""
@@ -26,6 +27,11 @@ class Timed(Ordered):
 
     reads = "times"
     tz: str | None
+
+    @property
+    def zone(self) -> Zone | None:
+        """The zone, or None."""
+        return None if self.tz is None else zone(self.tz)
 
     @abstractmethod
     def takes(self, *, zoned: bool) -> bool:

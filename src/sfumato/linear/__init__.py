@@ -16,7 +16,7 @@ from sfumato.linear.incidence import Incidence
 from sfumato.linear.operator import Matrix, Operator
 from sfumato.linear.pairs import PairTypes
 from sfumato.linear.prefix_blocks import PrefixBlocks
-from sfumato.linear.rows import distinct_rows
+from sfumato.linear.rows import distinct, distinct_rows
 from sfumato.linear.selection import Selection
 from sfumato.linear.tree import Tree
 
@@ -42,6 +42,7 @@ __all__ = [
     "Selection",
     "Stack",
     "Tree",
+    "distinct",
     "distinct_rows",
     "nested_blocks",
 ]

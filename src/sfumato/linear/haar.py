@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.linear.operator import Array, Operator
 from sfumato.linear.pairs import PairTypes
+from sfumato.linear.rows import distinct
 
 
 class Haar(Operator):
@@ -183,7 +184,7 @@ class Haar(Operator):
         """
         borders = [1 << level for level in range(self.levels)]
         windows = [np.arange(max(border - step, 0), border) for border in borders]
-        u = np.unique(np.concatenate(windows)) if windows else np.empty(0, dtype=np.int64)
+        u = distinct(np.concatenate(windows)) if windows else np.empty(0, dtype=np.int64)
         return u[u + step < self.cols]
 
     def _parted(self, u: NDArray[np.int64], v: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,6 +16,8 @@ from sfumato.linear.pairs import PairTypes
 
 # Sensitivities are sums of products of weights in 64-bit integers; the best weights need two digits.
 LARGEST_WEIGHT = 1 << 16
+# Numbers that are solved for at once: a grid of them is gone through in parts.
+AT_ONCE = 1 << 18
 
 
 def nested_blocks(n: int, branching: int, *, root: bool = True) -> tuple[int, ...]:
@@ -122,35 +124,29 @@ class Hierarchy(Operator):
 
     @property
     def factor_bits(self) -> int:
-        """How many bits the coefficients of the two passes have."""
-        return self.fraction_bits
+        """How many bits a sum over a block may have more than its own noisy value: levels differ in weight."""
+        return (2 * max(self.weights)).bit_length()
 
     def inverse_fixed_point(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
-        """2^fraction_bits · A⁺·y, nearly, in integers, and *exactly* equivariant: A·z added to y adds 2^bits·z.
-
-        The two passes of `pinv` with coefficients rounded to as many bits. Every product is rounded down, and every
-        one is of a difference (a node's own value minus the sum of its children, what a parent knows better) that does
-        not change when an integer z is added to the cells; so neither does the rounding. Nothing about a remainder of
-        z can leak.
-        """
+        """2^fraction_bits · A⁺·y, nearly, in integers, and *exactly* equivariant: A·z added to y adds 2^bits·z."""
         return self.inverse_of_fractions(y << self.fraction_bits)
 
     def inverse_of_fractions(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The same for numbers that have their bits behind the point already, from another axis: they keep them."""
-        bits = self.fraction_bits
-        own, share = ([np.rint(np.ldexp(level, bits)).astype(np.int64) for level in part] for part in self._passes[:2])
-        values = [level // k for k, level in zip(self.weights, self._split(y), strict=True)]
-        best = [values[-1]]
-        sums: list[Array] = []
-        for depth in range(len(self._ratios) - 1, -1, -1):
-            sums.append(_sum_groups(best[-1], self._ratios[depth]))
-            best.append(sums[-1] + ((own[depth] * (values[depth] - sums[-1])) >> bits))
-        best, sums = best[::-1], sums[::-1]
-        value = best[0]
-        for depth, ratio in enumerate(self._ratios):
-            extra = _spread(value - sums[depth], ratio, self._sizes[depth + 1])
-            value = best[depth + 1] + ((share[depth] * extra) >> bits)
-        return value
+        """The same for numbers that have their bits behind the point already, from another axis: they keep them.
+
+        A cell's own value is `k·a + ρ` with 0 ≤ ρ < k, k being the weight of the finest level. What `A·a` leaves of y
+        does not change when an integer z is added to the cells, so neither does anything that is made of it: least
+        squares in floating point, rounded once, to the nearest. Nothing about a remainder of z can leak.
+        """
+        rows = y.reshape(-1, self.rows)
+        found = np.empty((len(rows), self.cols), dtype=np.int64)
+        step = max(1, AT_ONCE // self.rows)
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            whole = part[:, -self.cols :] // self.weights[-1]
+            left = self.pinv(part - self.forward(whole))
+            found[start : start + step] = whole + np.rint(left).astype(np.int64)
+        return found.reshape(*y.shape[:-1], self.cols)
 
     def solved(self, y: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], int]:
         """A⁺·y of numbers with so many bits behind the point, and how many they have then: those that they have, or its

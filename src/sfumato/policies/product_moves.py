@@ -124,6 +124,8 @@ class ProductMoves(Moves):
             found = np.zeros((1, len(shape)), dtype=np.int64)
             for leg in term:
                 own = leg.moves.sizes(leg.shape(shape))
+                if not len(own):
+                    continue  # a factor of one cell: it stays, and the others change all the same
                 spread = np.zeros((len(own), len(shape)), dtype=np.int64)
                 spread[:, leg.positions] = own
                 found = (found[:, None] + spread[None]).reshape(-1, len(shape))

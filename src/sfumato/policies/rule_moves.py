@@ -115,7 +115,7 @@ def _refuse_units(move: Move, part: Domain) -> None:
         wanted = "metres, such as '500 m'" if METRES in units else wanted
         raise InvalidInput(
             f"hide moves {name!r} by less than {move.delta}"
-            f"{'' if move.delta.unit == SECONDS else ' of its own units'}, but that is measured in {wanted}. Nothing "
+            f"{' of its own units' if move.delta.unit == OWN else ''}, but that is measured in {wanted}. Nothing "
             "was built."
         )
 

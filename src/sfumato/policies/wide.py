@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato._types import Integers
+from sfumato.linear import distinct
 
 # Searches, counted in edges and vertices met: this many take a few seconds.
 MOST_WORK = 60_000_000
@@ -57,5 +58,5 @@ def depths(graph: Any, root: int) -> tuple[Integers, Integers]:
         new = distance[met] < 0
         met, behind = met[new], np.repeat(front, sizes)[new]
         distance[met], before[met] = steps, behind
-        front = np.unique(met)
+        front = distinct(met)
     return distance, before

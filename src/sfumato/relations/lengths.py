@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 
+import numpy as np
+
 from sfumato.domain.axis import METRES, OWN, SECONDS
+from sfumato.domain.durations import BY_NAME, SECOND, duration
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, positive_fraction, shown, text
 
-_UNITS = {
-    "m": (METRES, 1),
-    "km": (METRES, 1000),
-    "s": (SECONDS, 1),
-    "min": (SECONDS, 60),
-    "h": (SECONDS, 3600),
-    "day": (SECONDS, 86_400),
-    "days": (SECONDS, 86_400),
-    "week": (SECONDS, 604_800),
-    "weeks": (SECONDS, 604_800),
+_UNITS: dict[str, tuple[str, Fraction]] = {
+    "m": (METRES, Fraction(1)),
+    "km": (METRES, Fraction(1000)),
+    **{name: (SECONDS, Fraction(length, SECOND)) for name, length in BY_NAME.items()},
 }
 _WRITTEN = re.compile(r"\s*([0-9][0-9_.]*(?:/[0-9]+)?)\s*([A-Za-zµ°]*)\s*")
 
@@ -34,10 +31,10 @@ class Length:
     unit: str
 
     @classmethod
-    def of(cls, given: Number | timedelta, name: str = "delta") -> Length:
+    def of(cls, given: Number | timedelta | np.timedelta64, name: str = "delta") -> Length:
         """A length as people give it: "500 m", "0.5 km", "30 min", "1 h", a timedelta, or a number in own units."""
-        if isinstance(given, timedelta):
-            return cls(positive_fraction(Fraction(given // timedelta(microseconds=1), 10**6), name), SECONDS)
+        if isinstance(given, (timedelta, np.timedelta64)):
+            return cls(Fraction(duration(given, name), SECOND), SECONDS)
         if not isinstance(given, str):
             return cls(positive_fraction(given, name), OWN)
         parts = _WRITTEN.fullmatch(given)

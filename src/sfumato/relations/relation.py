@@ -15,6 +15,8 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sfumato.domain.axis import METRES, OWN, SECONDS
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, shown, written
@@ -173,7 +175,7 @@ class Relation:
 
 
 def move(
-    delta: Number | timedelta, *, of: str | None = None, metric: str | None = None, sources: Any = None
+    delta: Number | timedelta | np.timedelta64, *, of: str | None = None, metric: str | None = None, sources: Any = None
 ) -> Relation:
     """A factor moves by less than δ: a place by "500 m" or "0.5 km", a time by "30 min" or "1 h", anything with
     distances by a number in its axes' own units.

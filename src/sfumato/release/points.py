@@ -39,7 +39,7 @@ def distribution_knots(release: Release) -> tuple[Floats, Floats]:
     return np.arange(len(below), dtype=np.float64), np.clip(below, 0.0, None if total is None else total)
 
 
-def quantile(release: Release, q: ArrayLike) -> Any:
+def quantile(release: Release, q: ArrayLike) -> float | Floats:
     """Where the share q of the records lies below, on a line."""
     wanted = np.asarray(q, dtype=np.float64)
     if not ((wanted > 0) & (wanted < 1)).all():  # false for NaN as well
@@ -50,7 +50,7 @@ def quantile(release: Release, q: ArrayLike) -> Any:
     return float(found) if found.ndim == 0 else found
 
 
-def distribution(release: Release, x: ArrayLike) -> Any:
+def distribution(release: Release, x: ArrayLike) -> float | Floats:
     """The share of the records below x, on a line; beyond the bounds nothing is known of it."""
     _require_line(release, "distribution")
     (axis,) = release.domain.intervals

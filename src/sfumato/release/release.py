@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -236,11 +236,23 @@ class Release:
 
     # ------------------------------------------------------------------ as points
 
-    def quantile(self, q: ArrayLike) -> Any:
+    @overload
+    def quantile(self, q: float) -> float: ...
+
+    @overload
+    def quantile(self, q: ArrayLike) -> float | NDArray[np.float64]: ...
+
+    def quantile(self, q: ArrayLike) -> float | NDArray[np.float64]:
         """Where the share q of the records lies below, on a line; one value, or an array of them."""
         return points.quantile(self, q)
 
-    def distribution(self, x: ArrayLike) -> Any:
+    @overload
+    def distribution(self, x: float) -> float: ...
+
+    @overload
+    def distribution(self, x: ArrayLike) -> float | NDArray[np.float64]: ...
+
+    def distribution(self, x: ArrayLike) -> float | NDArray[np.float64]:
         """The share of the records below x, on a line."""
         return points.distribution(self, x)
 

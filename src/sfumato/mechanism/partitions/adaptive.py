@@ -1,9 +1,9 @@
 """DAWA as a mechanism: on the counts under the standard policies, on the edge values of a tree under the others.
 
 Promise: ε-private under the policy, for one record. Under add/remove a record changes one count by one, under
-replace-one two of them; under a policy that a tree spans with stretch ℓ it changes ℓ edge values by one, and DAWA
-runs on those at ε/ℓ (see `sfumato.mechanism.edges.tree`). On grids the cells are put in the order of the Hilbert curve
-first: a change of one count stays a change of one count.
+replace-one two of them, and so it does where both may happen; under a policy that a tree spans with stretch ℓ it
+changes ℓ edge values by one, and DAWA runs on those at ε/ℓ (see `sfumato.mechanism.edges.tree`). On grids the cells are
+put in the order of the Hilbert curve first: a change of one count stays a change of one count.
 
 The estimates are biased inside the runs that DAWA finds, and how much depends on the data: no standard errors.
 On the counts the runs' own totals are unbiased, and the release keeps them: a range is bracketed by the runs that it
@@ -68,7 +68,8 @@ class DawaOnCells(MeasuredMechanism):
 
     @property
     def _neighbours(self) -> str:
-        return "replace" if self.policy.total_is_public else "add/remove"
+        """Where a record may become any other, two counts change, whether it may appear and vanish as well or not."""
+        return "replace" if self.policy.moves_exist else "add/remove"
 
     @cached_property
     def _order(self) -> Integers:
