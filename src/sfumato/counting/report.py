@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 from sfumato.errors import DataWarning, InvalidInput, warn_caller
@@ -137,8 +137,5 @@ def added(reports: Iterable[CountReport]) -> CountReport:
     share = sum(((report.in_other_box or 0) * (report.records or 0) for report in boxed), Fraction(0))
     pipelines = {report.transformed for report in parts}
     transformed = pipelines.pop() if len(pipelines) == 1 else None
-    return CountReport(  # type: ignore[misc]
-        **sums,  # type: ignore[arg-type]
-        in_other_box=share / weight if weight else None,
-        transformed=transformed,
-    )
+    boxed_share = share / weight if weight else None
+    return replace(CountReport(**sums), in_other_box=boxed_share, transformed=transformed)  # type: ignore[arg-type]
