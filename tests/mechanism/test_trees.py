@@ -147,6 +147,45 @@ def test_estimates_add_up_on_every_level():
     assert release.total == release.counts.sum()
 
 
+@pytest.mark.parametrize("kind", [0, 1, 2, 3])
+def test_sums_over_parts_of_the_cells_are_measured_themselves(kind):
+    """Rows that share no cell: their groups become a level, and cells of no row are one more group."""
+    rng = np.random.default_rng(kind)
+    domain = sf.Categories([f"c{i}" for i in range(12)])
+    policy = some_policy(domain, rng, kind)
+    of = np.array([0, 1, 2, 3] * 3)
+    matrix = (of == np.arange(3)[:, None]).astype(int)
+    tree = next(trees(policy, sf.queries(matrix)))
+    assert tree.sensitivity == max(changes(policy, tree.strategy.dense()))
+    assert np.array_equal(tree.factors[0].of[0], of)
+    error = tree.model.query_cumulants(matrix.astype(float))[0].mean()
+    assert tree.model.expected_error(sf.queries(matrix), domain) == pytest.approx(error)
+    again = mechanism_from_spec(tree.spec(), policy)
+    assert np.array_equal(again.strategy.dense(), tree.strategy.dense())
+
+
+def test_a_plan_for_districts_costs_as_much_as_if_districts_were_the_cells():
+    """Four noisy sums of four places each, whatever number of cells they have: 2·(2/ε)², and a little for the cells."""
+    domain, edges = lattice(16, (), 1)
+    x, y = np.divmod(np.arange(256), 16)
+    of = x // 8 * 2 + y // 8
+    districts = sf.queries((of == np.arange(4)[:, None]).astype(int))
+    plan = sf.plan(sf.graph(domain, edges), districts, epsilon=1)
+    assert plan.mechanism.name == "tree"
+    assert plan.expected_error < 8
+    assert sf.plan(sf.graph(domain, edges), districts, epsilon=1, mechanism="edges").expected_error > 40
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [[[1, 1, 0], [0, 1, 1]], [[2, 0, 0], [0, 1, 1]], [[1, -1, 0], [0, 0, 1]]],
+    ids=["shared", "twice", "signs"],
+)
+def test_rows_that_share_cells_or_weigh_them_are_no_parts(matrix):
+    assert sf.queries(matrix).partition(sf.Line(0, 3, cells=3)) is None
+    assert sf.histogram().partition(sf.Line(0, 3, cells=3)) is None
+
+
 # --- plans ------------------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +262,10 @@ def test_a_factor_without_levels_has_no_tree():
         (
             [{"levels": ["quarter"], "weights": [1, 1]}],
             "'quarter' is no level of 'category', whose levels are: 'half'. Nothing was computed.",
+        ),
+        (
+            [{"levels": ["groups"], "weights": [1, 1], "groups": packed(np.array([0, 0, 0, 1 << 31]))}],
+            "groups is damaged: there are no more groups than cells.",
         ),
         ([{"levels": ["half"], "weights": [1.5, 1]}], "1.5 in along is no whole number."),
     ],

@@ -13,7 +13,7 @@ from policy_oracle import box, small_policies
 
 import sfumato as sf
 from sfumato.errors import FileFormatError
-from sfumato.policies import Stencil, policy_from_spec
+from sfumato.policies import Stencil, builders, policy_from_spec
 
 LINE = sf.Line(0, 1, cells=4)
 GRID = sf.Grid(bounds=(0, 0, 1, 1), shape=(2, 3))
@@ -286,4 +286,14 @@ def test_the_tree_of_many_edges_is_refused_before_they_are_listed():
     assert str(refusal.value) == (
         "a spanning tree of 262,144 cells with sources takes a search over 3,130,386 edges (at most 300,000). Nothing "
         "was computed. Use fewer cells, or a mechanism that needs no tree."
+    )
+
+
+def test_more_edges_than_can_be_listed_are_refused_with_what_they_would_take(monkeypatch):
+    monkeypatch.setattr(builders, "LARGEST_EDGE_LIST", 2)
+    with pytest.raises(sf.TooLarge) as refusal:
+        sf.graph(sf.Line(0, 1, cells=4), [(0, 1), (1, 2), (2, 3)])
+    assert str(refusal.value) == (
+        "edges lists 3 pairs, which need about 0.0 GiB (at most 2). Nothing was built. Moves by a rule need no list: "
+        "sf.policy(domain, hide=…)."
     )

@@ -42,6 +42,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "hierarchy": (sf.bounded(GRID), "hierarchy", {"blocks": [[2, 1], [5, 1]], "weights": [[1, 2], [3, 1]]}),
     "branching": (sf.unbounded(LINE), "hierarchy", {"branching": 3, "root": True}),
     "hats": (sf.unbounded(GRID), "hats", {"widths": [2], "weights": [5, 3]}),
+    "levels": (sf.unbounded(GRID), "levels", {"blocks": [[1, 1], [2, 6], [6, 3]], "weights": [3, 1, 2]}),
     "prefix": (sf.within(LINE, 2, sources="boundary"), "prefix", {"reverse": True}),
     "blocks": (sf.threshold(LINE, 2), "blocks", {}),
     "edges": (sf.within(GRID, "1/10", sources=[[0.5, 40.5]]), "edges", {}),
@@ -57,6 +58,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "sorted with absence": (sf.unbounded(LINE), "sorted", {"share": 0.25}),
     "consistent": (sf.threshold(LINE, 1), "consistent", {}),
     "dawa": (sf.unbounded(LINE), "dawa", {"queries": "cells"}),
+    "adaptive grid": (sf.within(GRID, 0.2), "adaptive-grid", {"block": [2, 3], "share": "1/3"}),
     "greedy": (sf.bounded(LINE), "greedy", {"boxes": [[0, 6], *([i, i + 1] for i in range(12))], "sets": [[0, 3, 5]]}),
 }
 

@@ -116,6 +116,10 @@ class PseudoInverse(Operator):
         known = self.strategy.inverse_range_moments(low, high)
         return super().range_moments(low, high) if known is None else known
 
+    def group_terms(self, of: NDArray[np.int64]) -> tuple[Array, Array] | None:
+        """Of the identity alone."""
+        return self.strategy.group_terms(of) if self.strategy.inverse_is_identity else None
+
     def group_variances(self, of: NDArray[np.int64], chosen: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """From the strategy's structure where it has some: a tree knows its own levels."""
         known = self.strategy.inverse_group_variances(of)

@@ -84,13 +84,16 @@ class Identity(Operator):
         counts = np.stack([np.maximum(last - first, 0), np.ones_like(low), np.ones_like(low)], axis=-1)
         return coefficients, counts.astype(np.int64)
 
-    def group_variances(self, of: NDArray[np.int64], chosen: NDArray[np.int64] | None = None) -> Floats:
+    def group_terms(self, of: NDArray[np.int64]) -> tuple[Array, Array]:
         """As many noises as a group has cells."""
-        sizes = np.bincount(of).astype(np.float64)
-        return sizes if chosen is None else sizes[chosen]
+        sizes = np.bincount(of)[:, None]
+        return np.ones(sizes.shape), sizes
+
+    def inverse_group_variances(self, of: NDArray[np.int64]) -> Floats:
+        """Likewise."""
+        return np.bincount(of).astype(np.float64)
 
     inverse_range_terms = range_terms
-    inverse_group_variances = group_variances
     largest_coefficient = inverse_largest_coefficient = 1.0
     largest_of_any = inverse_largest_of_any = 1.0
     keeps_integers = inverse_keeps_integers = True

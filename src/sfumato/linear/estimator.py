@@ -118,10 +118,19 @@ class Estimator(ABC):
         """The average over all queries q of a kind along the axis of ‖Mᵀq‖², for noise of variance one."""
         return queries.measured(self)
 
+    def group_terms(self, of: Integers) -> tuple[Array, Array] | None:
+        """Mᵀ·q of the groups 0, 1, … as `range_terms` lists it; None where it is not known at once."""
+        del of
+        return None
+
     def group_variances(self, of: Integers, chosen: Integers | None = None) -> Floats:
         """‖Mᵀq‖² of the chosen ones of the groups 0, 1, … into which `of` puts the rows. Without a choice of all, where
         each is a run of rows or they are few enough to be written out; else of some, spread evenly.
         """
+        terms = self.group_terms(of)
+        if terms is not None:
+            second = (terms[1] * terms[0] ** 2).sum(axis=-1)
+            return second if chosen is None else second[chosen]
         start, stop = runs_of(of)
         count = int(of.max()) + 1
         if len(start) == count:
@@ -169,6 +178,13 @@ class Estimator(ABC):
             return self._written_moments(shape, low, high)
         moments = [factor.range_moments(low[:, i], high[:, i]) for i, factor in enumerate(self.factors)]
         return reduce(np.multiply, [m[0] for m in moments]), reduce(np.multiply, [m[1] for m in moments])
+
+    def grouped_moments(self, axis: int, of: Integers, low: Floats, high: Floats) -> tuple[Array, Array] | None:
+        """As `box_moments`, where along one axis the groups 0, 1, … into which `of` puts its cells stand in their
+        place; None: nothing shorter than writing them out.
+        """
+        del axis, of, low, high
+        return None
 
     def mean_square(self, kinds: Sequence[Queries], shape: tuple[int, ...]) -> float:
         """The average of ‖Mᵀq‖² over the products q of one query along every axis, of the kinds that are given."""

@@ -88,6 +88,15 @@ class Incidence(Operator):
     keeps_integers = True
     is_listed = True
 
+    def group_terms(self, of: NDArray[np.int64]) -> tuple[Array, Array]:
+        """As many noises as edges lead out of a group, each once."""
+        inner = self.head >= 0
+        u, v = of[self.tail], of[np.where(inner, self.head, 0)]
+        apart = inner & (u != v)
+        count = int(of.max()) + 1
+        cut = np.bincount(u[apart | ~inner], minlength=count) + np.bincount(v[apart], minlength=count)
+        return np.ones((count, 1)), cut[:, None]
+
     def box_terms(self, shape: tuple[int, ...], low: Floats, high: Floats) -> None:
         """Too many edges feel a box, in too many ways."""
         del shape, low, high

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Domain, Labels
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole, positive_int
 from sfumato.linear import distinct_rows
-from sfumato.policies.moves import ABSENT, Complete, Explicit, NoMoves, Stencil, _Absent
+from sfumato.policies.moves import ABSENT, LARGEST_EDGE_LIST, Complete, Explicit, NoMoves, Stencil, _Absent
 from sfumato.policies.policy import Policy
 from sfumato.policies.within import half_box, refuse_apart
 from sfumato.relations import anything, presence
+
+# What a listed edge takes while a policy is built of it, described and planned for.
+BYTES_AN_EDGE = 240
 
 
 def bounded(domain: Domain) -> Policy:
@@ -81,6 +84,11 @@ def graph(domain: Domain, edges: Any, *, publish_component_totals: bool = False)
     """
     refuse_apart(domain, "graph")
     pairs = _pairs(domain, edges)
+    if len(pairs) > LARGEST_EDGE_LIST:
+        raise TooLarge(
+            f"edges lists {len(pairs):,} pairs, which need about {len(pairs) * BYTES_AN_EDGE / 2**30:.1f} GiB (at most "
+            f"{LARGEST_EDGE_LIST:,}). Nothing was built. Moves by a rule need no list: sf.policy(domain, hide=…)."
+        )
     if len(pairs) == 0:
         raise InvalidInput("edges is empty: a policy without edges hides nothing.")
     low, high = pairs.min(axis=1), pairs.max(axis=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,23 +55,32 @@ class Grouped(Operator):
         """A sum of whole numbers is one."""
         return self._estimator.keeps_integers
 
+    @cached_property
+    def _terms(self) -> tuple[NDArray[np.number], NDArray[np.number]] | None:
+        return self._estimator.group_terms(self._of) if len(self._shape) == 1 else None
+
     @property
     def fourth_is_exact(self) -> bool:
-        """Where every cell has a noise of its own."""
-        return self._estimator.is_identity
+        """Where the noises that a group feels are listed."""
+        return self._terms is not None
 
     def range_terms(self, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
-        """Where every cell has a noise of its own, as many as the groups have cells."""
-        if not self._estimator.is_identity or not self._single(low, high).all():
+        """Of single groups, where the estimator lists them."""
+        if self._terms is None or not self._single(low, high).all():
             return None
-        sizes = np.bincount(self._of)[low.astype(np.int64)]
-        return np.ones((len(low), 1)), sizes[:, None].astype(np.float64)
+        coefficients, counts = (part[low.astype(np.int64)].astype(np.float64) for part in self._terms)
+        return coefficients, counts
+
+    def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """What the estimator knows of such sums, or written out."""
+        known = self._estimator.grouped_moments(self._axis, self._of, low, high)
+        return super().box_moments(shape, low, high) if known is None else known
 
     def range_moments(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Of single groups from what the estimator knows of them; the fourth power is a guess, as that of hierarchies
-        is.
+        is, where the noises are not listed.
         """
-        if self._estimator.is_identity or len(self._shape) > 1 or not self._single(low, high).all():
+        if self._terms is not None or len(self._shape) > 1 or not self._single(low, high).all():
             return super().range_moments(low, high)
         groups, which = np.unique(low.astype(np.int64), return_inverse=True)
         second = self._estimator.group_variances(self._of, groups)[which.reshape(-1)]
@@ -90,7 +100,7 @@ def grouped_model(model: NoiseModel, axis: int, of: Integers) -> NoiseModel:
     blocks = []
     for block in model.blocks:
         parts = block.estimator.factors
-        if len(parts) == len(model.shape) > 1:
+        if len(parts) == len(model.shape):
             own = [Grouped(part, (part.rows,), 0, of) if i == axis else part for i, part in enumerate(parts)]
             blocks.append(Block(Kronecker(own), block.noise))
         else:

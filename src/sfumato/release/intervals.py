@@ -22,6 +22,8 @@ from sfumato.release.laws import SMOOTH, cautious, lattice_quantiles, smooth_qua
 
 # Up to so many cells the coefficients of a range may be written out one by one where no structure lists them.
 FEW_CELLS = 4096
+# Noises a cell that are usual: where there are more, the cells stand for groups of them.
+NOISES_A_CELL = 4
 # Ranges treated at a time: a list of their coefficients stays in tens of megabytes.
 CHUNK = 1 << 14
 
@@ -115,7 +117,7 @@ def _rough_ranges(model: NoiseModel, low: Floats, high: Floats, smooth: Floats, 
     groups = model.range_groups(low, high)
     if groups is not None:
         return lattice_quantiles(groups, smooth, confidence)
-    size = int(np.prod(model.shape))
+    size = max(int(np.prod(model.shape)), *(block.estimator.cols // NOISES_A_CELL for block in model.blocks))
     if size > FEW_CELLS and not model.is_listed:
         variance, _ = model.range_cumulants(low, high, continuous=True)
         bound = np.minimum(model.steepest_tails * variance, 3.0 * variance**2)

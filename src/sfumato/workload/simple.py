@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato._types import Floats
+from sfumato._types import Floats, Integers
 from sfumato.calls import plain_number
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
@@ -107,6 +107,18 @@ class MatrixQueries(Workload):
         """The matrix's own."""
         del domain
         return np.asarray((self.matrix.T @ self.matrix).todense()) / self.matrix.shape[0]
+
+    def partition(self, domain: Domain) -> Integers | None:
+        """Where every cell has a one in one row at the most."""
+        del domain
+        entries = self.matrix.tocoo()
+        there = entries.data != 0
+        cells, rows = entries.col[there], entries.row[there]
+        if (entries.data[there] != 1).any() or len(np.unique(cells)) < len(cells):
+            return None
+        of = np.full(self.matrix.shape[1], self.matrix.shape[0], dtype=np.int64)
+        of[cells] = rows
+        return np.unique(of, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
     def error_terms(self, noise: Coefficients, domain: Domain) -> list[float]:
         """Row by row."""

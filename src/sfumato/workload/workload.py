@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from sfumato._types import Floats
+from sfumato._types import Floats, Integers
 from sfumato.calls import quoted
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
@@ -51,6 +51,13 @@ class Workload(ABC):
 
     def parts(self, domain: Domain) -> tuple[Part, ...] | None:
         """The queries as a union of products, one kind along every axis; None where they are not of this form."""
+        del domain
+        return None
+
+    def partition(self, domain: Domain) -> Integers | None:
+        """The group of every cell, numbered from 0, where the queries are sums over groups of cells that have no cell
+        in common and are no other cells' business; cells of no query are the last group. None elsewhere.
+        """
         del domain
         return None
 

@@ -140,7 +140,10 @@ def levels_of(axis: Axis, entry: Mapping[str, Any]) -> list[Integers]:
         if name == WHOLE:
             found.append(np.zeros(axis.cells, dtype=np.int64))
         elif "groups" in entry:
-            found.append(unpacked(entry["groups"], axis.cells, "groups"))
+            groups = unpacked(entry["groups"], axis.cells, "groups")
+            if groups.max() >= axis.cells:
+                raise InvalidInput("groups is damaged: there are no more groups than cells.")
+            found.append(groups)
         else:
             found.append(level_named(axis.coarser, name, axis.name).of)
     return found
@@ -155,6 +158,10 @@ def _whole(value: Any) -> int:
 def settings(policy: Policy, workload: Workload) -> Iterator[Options]:
     """What a plan tries: all levels alike, and those that are asked; each with one weight a level, and by classes."""
     domain = policy.domain
+    groups = workload.partition(domain) if domain.ndim == 1 else None
+    if groups is not None and 0 < groups.max() < domain.size - 1:
+        weights = level_weights(np.array([1.0, _HARDLY]), largest_along(1))
+        yield {"along": [{"levels": ["groups"], "groups": packed(groups), "weights": weights}]}
     if not any(axis.coarser for axis in domain.axes):
         return
     asked = asked_along(workload, domain)
