@@ -14,7 +14,7 @@ import resource
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +245,23 @@ def oversized_windows() -> bytes:
     return with_cells(description, 4)
 
 
+def tables(claimed: list[list[int]], rule: Description, rows: int = 4) -> Callable[[], bytes]:
+    """Tables in the place of the cells of a product of any size."""
+
+    def made() -> bytes:
+        description = described(rule, "marginals", tables=claimed, weights=[1] * len(claimed))
+        return with_cells(description | {"format": 4, "tables": claimed}, rows)
+
+    return made
+
+
+def sides(count: int, cells: int) -> list[Description]:
+    return [
+        {"kind": "labels", "name": f"a{i}", "labels": [str(k) for k in range(cells)], "other": None}
+        for i in range(count)
+    ]
+
+
 RELEASES: dict[str, Callable[[], bytes]] = {
     "endless window": endless_window,
     "endless epsilon": endless("epsilon"),
@@ -296,6 +313,13 @@ RELEASES: dict[str, Callable[[], bytes]] = {
         described(policy("unbounded", *[axis(1 << 40, f"a{i}") for i in range(9)])), 4
     ),
     "a thousand axes": lambda: with_cells(described(policy("unbounded", *[axis(1, f"a{i}") for i in range(1000)])), 1),
+    "tables of all axes": tables([list(range(15))], policy("unbounded", *sides(15, 16))),
+    "tables beside a long axis": tables([[1]], policy("bounded", axis(1 << 40), *sides(1, 4))),
+    "tables of many parts": tables([list(range(20))], policy("bounded", *sides(25, 2)), rows=1 << 20),
+    "tables under a wide graph": tables(
+        [[0]], policy("graph", *sides(30, 4), edges=[[0, 1], [1, -1]], publish_component_totals=False)
+    ),
+    "tables under wide moves": tables([[1]], policy("threshold", axis(1 << 24), axis(4, "y"), axis(4, "z"), theta=9)),
     "swollen page": swollen_page,
     "zeros packed": zeros_packed,
     "nested columns": nested_columns,
@@ -307,7 +331,12 @@ RELEASES: dict[str, Callable[[], bytes]] = {
 SECONDS, MEGABYTES = 20, 600  # honest files need 3 s on a machine in use, and 430 MB; one that asks for too much, more
 
 
-def read(path: Path, name: str) -> None:
+def opened(path: Path, name: str) -> object:
+    """What is read of a file that is a release, or a patch by its name."""
+    return Patch.from_bytes(path.read_bytes()) if name == "patch" else sf.load(path)
+
+
+def read(path: Path, name: str, reader: Callable[[Path, str], object], refusals: type[Exception]) -> None:
     """In a process of its own: says what came of it, or is stopped by the system."""
     content = path.read_bytes()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -316,8 +345,8 @@ def read(path: Path, name: str) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, resource.RLIM_INFINITY))
     started = time.process_time()
     try:
-        found = repr(Patch.from_bytes(content) if name == "patch" else sf.load(path))
-    except sf.FileFormatError as error:
+        found = repr(reader(path, name))
+    except refusals as error:
         memory = isinstance(error.__cause__, MemoryError) and not isinstance(error.__cause__, sf.TooLarge)
         found = "memory ran out" if memory else f"refused: {str(error).split('release: ')[-1]}"
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
@@ -326,23 +355,30 @@ def read(path: Path, name: str) -> None:
     print(f"{'wrong' if wrong else 'fine'} {name}: {len(content):,} bytes, {spent:.2f} s, {grown} MB, {found:.120}")
 
 
-def main(folder: str) -> None:
-    for name, made in [*RELEASES.items(), ("patch", patch_of_zeros)]:
+def main(
+    folder: str,
+    files: Mapping[str, Callable[[], bytes]],
+    reader: Callable[[Path, str], object] = opened,
+    refusals: type[Exception] = sf.FileFormatError,
+) -> None:
+    for name, made in files.items():
         path = Path(folder) / "bomb"
         path.write_bytes(made())
         sys.stdout.flush()
         child = os.fork()  # everything is imported, and nothing of the one before is left
         if child == 0:
             try:
-                read(path, name)
+                read(path, name, reader, refusals)
                 sys.stdout.flush()
+            except BaseException as error:  # noqa: BLE001  # no refusal of ours
+                print(f"wrong {name}: {type(error).__name__}: {str(error)[:120]}", flush=True)
             finally:
                 os._exit(0)
         _, status = os.waitpid(child, 0)
         if status:
             print(f"wrong {name}: stopped by the system ({status})")
-    print("done")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], RELEASES | {"patch": patch_of_zeros})
+    print("done")

@@ -14,16 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Domain
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, TooLarge
 from sfumato.naming import nearest
 from sfumato.policies.builders import bounded, unbounded
 from sfumato.policies.moves import Complete, Moves, NoMoves
 from sfumato.policies.policy import Policy
 from sfumato.policies.product_moves import Leg, Origin, ProductMoves
-from sfumato.policies.rule_moves import moves_of, short_form, source_mask, way_out
+from sfumato.policies.rule_moves import moves_of, numbers_of, short_form, source_mask, way_out
 from sfumato.relations import BOUNDARY, CHANGES, Relation
 
 Masks = NDArray[np.bool_]
+
+MOST_NUMBERS = 1 << 26
+"""Numbers that tell the moves of all rules apart: two of the largest grids, or a year in seconds."""
 
 
 def policy(
@@ -111,6 +114,7 @@ def _short(relation: Relation, domain: Domain) -> Policy | None:
 
 def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: bool) -> Policy:
     legs: dict[int, Leg] = {}
+    _refuse_many(domain, relation)
     for rule in relation.rules:
         positions = domain.factor(str(rule.of)).positions
         legs[id(rule)] = Leg(positions, moves_of(rule, domain.part(str(rule.of))))
@@ -133,6 +137,18 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
     )
     _refuse_unnamed(made, relation, exact, public, parts)
     return made
+
+
+def _refuse_many(domain: Domain, relation: Relation) -> None:
+    """Refuse what would take much time and memory before it takes any: a file may ask for it in a line."""
+    told = 0
+    for rule in relation.rules:
+        told += numbers_of(rule, domain.part(str(rule.of)))
+        if told > MOST_NUMBERS:
+            raise TooLarge(
+                f"the moves of this relation are of too many kinds to be told apart (at most {MOST_NUMBERS:,} numbers, "
+                "over all its rules). Nothing was built. Use smaller distances, fewer cells, or sf.anything()."
+            )
 
 
 def _moves(
