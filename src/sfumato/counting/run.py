@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from sfumato.counting.batches import Batches, count_batches
-from sfumato.counting.choice import check_keywords, choose_columns, place_of, told_of_places
+from sfumato.counting.choice import check_keywords, choose_columns, ground_of, place_of, told_of_places
 from sfumato.counting.counts import Counts
 from sfumato.counting.frames import is_native
 from sfumato.counting.inputs import Database, is_files, open_view
@@ -19,6 +19,7 @@ from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.exact import positive_int
+from sfumato.linear.tables import Tables
 from sfumato.noise import Source, SystemSource
 from sfumato.noise.source import require
 
@@ -33,6 +34,16 @@ class AllowsDropping(Protocol):
         """Whether a record may vanish at the border without the policy noticing."""
 
 
+class AsksTables(Protocol):
+    """What counting asks of a workload: which axes it asks about, part by part."""
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a domain on which it makes no sense."""
+
+    def kept(self, domain: Domain) -> tuple[tuple[int, ...], ...] | None:
+        """The positions of the axes that each part asks about; None where it asks for cells."""
+
+
 def count(
     data: Any,
     domain: Domain,
@@ -45,6 +56,7 @@ def count(
     max_per_entity: int | None = None,
     outside: Literal["clamp", "drop"] = "clamp",
     policy: AllowsDropping | None = None,
+    tables: AsksTables | None = None,
     engine: Engine | None = None,
     progress: Progress = None,
     source: Source | None = None,
@@ -63,13 +75,15 @@ def count(
     column has its axis's name. ``columns={"axis": "column"}`` takes any name, also those that are keywords here or no
     names of Python's. Where the domain has no axis of the name, ``x``, ``y`` and ``z`` stand for its first three axes.
 
-    *Places* on regions and hexagons are two columns, ``lon=`` and ``lat=`` (WGS84) or ``x=`` and ``y=`` (of the
-    domain's CRS), or points in one, ``geometry=``: of a GeoDataFrame, whose CRS is transformed to the domain's where it
-    is another, or of GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}`` says the same. By
-    default they are the points of a GeoDataFrame, and the columns ``lon`` and ``lat`` of anything else. On hexagons
-    ``h3=`` names a column of cells, of the domain's resolution or finer ones, as text or whole numbers; a record of a
-    coarser one, or of what is no cell, has no place (of several places,
-    ``columns={"origin": {"h3": "from"}}``). What lies in no region or hexagon is counted elsewhere.
+    *Places* on regions, hexagons and grids with a CRS are two columns, ``lon=`` and ``lat=`` (WGS84) or ``x=`` and
+    ``y=`` (of the domain's CRS), or points in one, ``geometry=``: of a GeoDataFrame, whose CRS is transformed to the
+    domain's where it is another, or of GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}``
+    says the same of regions and hexagons. By default they are the points of a GeoDataFrame, and the columns ``lon`` and
+    ``lat`` of anything else (of a grid those that its axes are called). On hexagons ``h3=`` names a column of cells, of
+    the domain's resolution or finer ones, as text or whole numbers; a record of a coarser one, or of what is no cell,
+    has no place (of several places, ``columns={"origin": {"h3": "from"}}``). What lies in no region or hexagon is
+    counted elsewhere; what lies beyond the bounds of a grid with a CRS is left out, and ``counts.report.outside`` says
+    how many that were.
 
     *Times* are dates and datetimes, of files of text also ISO 8601. A column that tells a zone goes with an axis that
     has one, and one that tells none with an axis that has none; anything else is refused, since it would be a guess. A
@@ -94,6 +108,10 @@ def count(
     Without an entity a
     release speaks of one record.
 
+    *Tables.* Of a product with more cells than can be held, ``tables=sf.marginals(2)`` counts the tables that are asked
+    for, everything else summed over, in one pass and without the product. Give the plan's own workload. A record has
+    the same cell as ever, and the bound on what an entity contributes holds for all tables together.
+
     ``engine="numpy"`` brings the needed columns here batch by batch, in memory that does not grow with the
     data; ``"native"`` runs one expression and a group-by in the engine of the frame. Both give the same
     counts. By default lazy frames (Polars, PySpark) stay where they are, and the rest is streamed; times of Dask,
@@ -108,8 +126,8 @@ def count(
     """
     own = {
         "x": False, "y": False, "z": False, "columns": columns, "entity": entity, "max_per_entity": max_per_entity,
-        "outside": None if outside == "clamp" else outside, "policy": policy, "engine": engine, "progress": progress,
-        "source": source,
+        "outside": None if outside == "clamp" else outside, "policy": policy, "tables": tables, "engine": engine,
+        "progress": progress, "source": source,
     }  # fmt: skip
     columns, axes = told_of_places(domain, columns, axes)
     check_keywords(domain, axes, {name: value not in (None, False) for name, value in own.items()}, columns)
@@ -126,8 +144,9 @@ def count(
         )
     if engine == "native":
         refuse_dear(domain)
+    layout = None if tables is None else _layout(tables, domain, engine)
     randomness = SystemSource() if source is None else require(source)
-    data, columns = _unfolded(data, domain, columns, axes, by_two=x is not None or y is not None)
+    data, columns, transformed = _unfolded(data, domain, columns, axes, by_two=x is not None or y is not None)
     chosen = choose_columns(domain, (x, y, z), columns, entity, axes)
     with closing(Database()) as database:
         view = open_view(data, chosen.fields(domain), database)
@@ -136,33 +155,62 @@ def count(
                 "engine='native' on Ibis is for DuckDB and Polars: how other backends calculate is not tested. Nothing "
                 "was counted. Leave engine= out: the needed columns are then brought here, batch by batch."
             )
-        if engine == "native" or (engine is None and entity is None and _stays(view.frame, domain)):
+        stays = layout is None and entity is None and _stays(view.frame, domain)
+        if engine == "native" or (engine is None and stays):
             tally, report = count_native(view, domain, drop=drop)
         else:
             stream = Batches(view, domain, database, entity=entity)
             with advancing(progress, stream.rows if is_files(data) else None) as advance:
-                tally, report = count_batches(stream, drop=drop, limit=limit, source=randomness, advance=advance)
-    report = replace(report, in_other_box=in_other_box(tally, domain))
+                tally, report = count_batches(
+                    stream, drop=drop, limit=limit, source=randomness, advance=advance, tables=layout
+                )
+    report = replace(report, transformed=transformed)
+    if layout is None:
+        report = replace(report, in_other_box=in_other_box(tally, domain))
+        tally = tally.reshape(domain.shape)
     report.warn()
     chance = limit is None or source is None or source.private
-    return Counts(tally.reshape(domain.shape), domain, limit, report, dropped=drop, private=chance)
+    return Counts(tally, domain, limit, report, dropped=drop, private=chance, tables=layout)
+
+
+def _layout(tables: AsksTables, domain: Domain, engine: Engine | None) -> Tables:
+    """The tables that hold all that is asked."""
+    if not hasattr(tables, "kept"):
+        raise InvalidInput(
+            f"tables={type(tables).__name__} is not a workload. Nothing was counted. Give what the plan is made for, "
+            "such as sf.marginals(2)."
+        )
+    tables.check(domain)
+    kept = tables.kept(domain)
+    if kept is None:
+        raise InvalidInput(
+            "tables asks for queries on single cells, which are no tables of some factors. Nothing was counted. Leave "
+            "tables= out, or give sf.marginals(…)."
+        )
+    if engine == "native":
+        raise InvalidInput(
+            "engine='native' counts cells, and tables=… are counted here, batch by batch. Nothing was counted. Leave "
+            "engine= out."
+        )
+    return Tables.holding(domain.shape, kept)
 
 
 def _unfolded(
     data: Any, domain: Domain, columns: Mapping[str, Any] | None, axes: dict[str, str], *, by_two: bool
-) -> tuple[Any, Mapping[str, Any] | None]:
-    """A GeoDataFrame with the places of its points as two columns, in the CRS of the domain."""
-    place = place_of(domain)
-    if (
-        place is None
-        or not is_geographic(data)
-        or by_two
-        or {"lon", "lat", "h3"} & {*axes}
-        or place.name in (columns or {})
-    ):
-        return data, columns
-    frame, pair = unfolded(data, axes.pop("geometry", None), place)
-    return frame, {**(columns or {}), place.name: pair}
+) -> tuple[Any, Mapping[str, Any] | None, str | None]:
+    """A GeoDataFrame with the places of its points as two columns, in the CRS of the domain; and how they were
+    transformed, where they were.
+    """
+    place, ground = place_of(domain), ground_of(domain)
+    if not is_geographic(data) or by_two or {"lon", "lat", "h3"} & {*axes}:
+        return data, columns, None
+    if place is not None and place.name not in (columns or {}):
+        frame, pair, how = unfolded(data, axes.pop("geometry", None), place.crs)
+        return frame, {**(columns or {}), place.name: pair}, how
+    if place is None and ground is not None and not {axis.name for axis in ground} & {*axes, *(columns or {})}:
+        frame, pair, how = unfolded(data, axes.pop("geometry", None), ground[0].crs)
+        return frame, {**(columns or {}), ground[0].name: pair[0], ground[1].name: pair[1]}, how
+    return data, columns, None
 
 
 def _stays(frame: Any, domain: Domain) -> bool:
