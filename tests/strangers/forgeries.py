@@ -76,11 +76,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "edge-hats": (sf.threshold(GRID, 1), "edge-hats", {}),
     "hats with moves": (sf.threshold(GRID, 2), "hats", {"widths": [2], "weights": [5, 3]}),
     "regions": (sf.policy(HALVES, hide=sf.move("500 m")), "identity", {}),
-    "public regions": (
-        sf.policy(HALVES * MODES, hide=sf.change("category"), public=["place"]),
-        "identity",
-        {},
-    ),
+    "public regions": (sf.policy(HALVES * MODES, hide=sf.change("category"), public=["place"]), "identity", {}),
     "products": (sf.policy(TRIPS, hide=HIDE), "identity", {}),
     "times": (sf.policy(HOURS, hide=sf.move("90 min", of="t")), "hierarchy", {"blocks": [4, 1], "weights": [1, 1]}),
     "bins": (sf.policy(FARES, hide=sf.move(6, of="fare") | sf.presence()), "identity", {}),
