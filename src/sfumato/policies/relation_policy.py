@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial, reduce
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,11 @@ from sfumato.errors import InvalidInput
 from sfumato.naming import nearest
 from sfumato.policies.builders import bounded, unbounded
 from sfumato.policies.moves import Complete, Moves, NoMoves
+from sfumato.policies.near_places import KeptPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.product_moves import Leg, Origin, ProductMoves
 from sfumato.policies.rule_moves import moves_of, short_form, source_mask
-from sfumato.relations import BOUNDARY, CHANGES, Relation
+from sfumato.relations import BOUNDARY, CHANGES, Relation, Rule
 
 Masks = NDArray[np.bool_]
 
@@ -115,6 +117,9 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
         positions = domain.factor(str(rule.of)).positions
         legs[id(rule)] = Leg(positions, moves_of(rule, domain.part(str(rule.of))))
     terms = tuple(tuple(legs[id(rule)] for rule in term.rules) for term in relation.terms if term.kind == CHANGES)
+    kept = _kept(relation)
+    if kept and not parts:  # what lies in every group is said; a group in parts that no move joins says more
+        parts = all(cast(KeptPlaces, legs[id(rule)].moves).groups_are_whole for rule in kept)
     changed = set(relation.names)
     left = () if relation.changes_all else tuple(f.name for f in domain.factors if f.name not in changed)
     origins = _origins(relation, domain)
@@ -127,12 +132,25 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
         joined=joined,
         name="relation",
         arguments={"hide": relation.spec(), "public": list(public), "publish_component_totals": parts},
-        words=_words(relation, public, joined is None),
+        words=_words(relation, public, joined is None, tuple(dict.fromkeys(str(rule.kept) for rule in kept))),
         relation=relation,
         public=public,
     )
     _refuse_unnamed(made, relation, exact, public, parts)
     return made
+
+
+def _kept(relation: Relation) -> list[Rule]:
+    """The rules that stay within the groups of a level, or a refusal where others lead out of them all the same."""
+    kept = [rule for rule in relation.rules if rule.kept is not None]
+    for rule in kept:
+        alone = sum(other.of == rule.of for other in relation.rules) == 1
+        if relation.hides_presence or relation.changes_all or not alone:
+            raise InvalidInput(
+                f"hide keeps {rule.kept!r} in one of its changes and leads out of it by another: "
+                f"{relation.describe()}. Nothing was built. Leave keep out, or the other change."
+            )
+    return kept
 
 
 def _moves(
@@ -183,11 +201,13 @@ def _near_some(domain: Domain, origins: tuple[Origin, ...]) -> Masks:
     return reduce(np.logical_or, map(spread, origins))
 
 
-def _words(relation: Relation, public: tuple[str, ...], total_known: bool) -> str:
+def _words(relation: Relation, public: tuple[str, ...], total_known: bool, kept: tuple[str, ...]) -> str:
     said = relation.describe()
+    first = "".join(f"moves from one {level} to another are not hidden at all; " for level in kept)
+    public = (*public, *kept)
     if public:
         names = " and ".join([", ".join(public[:-1]), public[-1]] if len(public) > 1 else public)
-        return f"the exact number of records for every {names} is public, jointly; {said}"
+        return f"{first}the exact number of records for every {names} is public, jointly; {said}"
     return f"{said}; the number of records is public" if total_known else said
 
 
