@@ -105,6 +105,11 @@ class Mechanism(ABC):
         """How many cells along each axis are known together; None where the data decides."""
         return None if self.biased else (1,) * self.policy.domain.ndim
 
+    def informed(self, records: int) -> Mechanism:
+        """The same with what was left open chosen by a public guess of the number of records."""
+        del records
+        return self
+
     def for_total(self, total: int) -> Mechanism:
         """The same with everything written down that rests on the public number of records."""
         del total
@@ -178,7 +183,7 @@ class AdditiveMechanism(MeasuredMechanism):
     """
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Additive:
         """Values plus noise."""
         return Additive(mechanism=self)
 
@@ -230,7 +235,7 @@ class LinearMechanism(AdditiveMechanism):
         """The law of the noise in the estimates: what errors and intervals are computed from."""
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Additive:
         """Values that are linear in the counts, plus noise that operators carry to the cells."""
         return Additive(mechanism=self, linear=True, estimators=tuple(block.estimator for block in self.model.blocks))
 

@@ -3,6 +3,7 @@
     Additive      values of the counts, plus noise, and what is computed from the sum
     TwoStage      runs of a line of entries are chosen by noisy costs; then totals of groups of runs get noise
     NoisyNumber   a noisy number of records; then noise on sums that are a function of it
+    Nested        values of blocks of cells, plus noise; then noise on sums that are a function of what came out
 
 A form is a claim, not a proof. The auditor checks that runs do just that, from the same random words to the last bit,
 and computes the loss from the form alone. A form need not be believed for that: what noise is added to is told by it as
@@ -17,11 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sfumato._types import Floats, Integers
 from sfumato.linear import Operator
 from sfumato.noise import DiscreteLaplace, Geometric, Source
+
+if TYPE_CHECKING:
+    from sfumato.mechanism.base import LinearMechanism
 
 
 class AddsNoise(Protocol):
@@ -122,4 +126,22 @@ class NoisyNumber:
     """Estimated counts from what was drawn and the public number of records."""
 
 
-Form = Additive | TwoStage | NoisyNumber
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nested:
+    """A mechanism that adds noise runs on blocks of cells; then sums that are a function of what it drew get noise."""
+
+    first: LinearMechanism
+    """A mechanism under a policy on blocks."""
+    blocks: Callable[[Integers], Integers]
+    """The counts of the blocks, from flat counts."""
+    sums: Callable[[Integers, int | None], Callable[[Integers], Integers]]
+    """From what the first drew and the public number of records, what noise is added to as a function of the counts."""
+    noise: DiscreteLaplace
+    """On every sum."""
+    head: Callable[[Integers, int | None], Integers]
+    """What stands before the sums in what is drawn: a function of what the first drew."""
+    estimate: Callable[[Integers, int | None], Floats]
+    """Estimated counts from what was drawn and the public number of records."""
+
+
+Form = Additive | TwoStage | NoisyNumber | Nested

@@ -20,7 +20,7 @@ from sfumato.mechanism.cells.given import GIVEN
 from sfumato.mechanism.edges import edge_hats, named, policy_edges, spanning, tree
 from sfumato.mechanism.entry import Builder, Entry, Options, Settings, as_it_is, nothing_to_choose
 from sfumato.mechanism.grids import shifted
-from sfumato.mechanism.partitions import adaptive
+from sfumato.mechanism.partitions import adaptive, adaptive_grid
 from sfumato.mechanism.points import sorted as sorted_points
 from sfumato.policies import Policy
 from sfumato.workload import Workload
@@ -44,6 +44,7 @@ _OURS = (
     sorted_points.SORTED,
     tree.CONSISTENT,
     adaptive.DAWA,
+    adaptive_grid.ADAPTIVE_GRID,
     greedy.GREEDY,
 )
 _HOUSE = {entry.name: entry for entry in _OURS}

@@ -49,7 +49,8 @@ def plan(
     Mechanisms whose error depends on the data are weighed only with `like`: public counts of the same kind, or an
     earlier release, on which they are rehearsed. Never give private counts there, not even old ones. A shifted family
     that is forced without a `width` gets the best one for those counts, or for a reference population. `records`, a
-    public guess of how many records there will be, is enough to weigh sorted points, by a model of their error.
+    public guess of how many records there will be, is enough to weigh sorted points, by a model of their error, and
+    chooses the blocks of an adaptive grid.
 
     >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=1)
     >>> sf.plan(policy, sf.histogram(), epsilon=1).mechanism.name
@@ -75,6 +76,7 @@ def plan(
             continue
         try:
             built = build(name, policy, share, **chosen)
+            built = built if guess is None or chosen else built.informed(guess)
             error = _expected(built, workload, public, guess)
         except SfumatoError as error_met:
             if mechanism is not None:

@@ -232,8 +232,9 @@ def bracketed_by_runs(runs: Runs, cover: Cover, confidence: float, known: Known)
             rows: Integers, level: float, inner: bool, inside: Any = inside, touched: Any = touched
         ) -> tuple[Floats, Floats]:
             chosen = (inside if inner else touched)[rows].astype(np.float64)
-            margin = query_margins(runs.model, chosen, level)[1] if level > 0 else np.zeros(len(rows))
-            return chosen @ runs.values, margin
+            asked = runs.queries(chosen, inside[rows].astype(np.float64))
+            margin = query_margins(runs.model, asked, level)[1] if level > 0 and len(rows) else np.zeros(len(rows))
+            return asked @ runs.values, margin
 
         sure = known.at(slice(begin, begin + step)).touched(np.asarray(touched.all(axis=-1)))
         found = _joined(np.asarray(~inside.any(axis=-1)), sure, known_with, confidence)
