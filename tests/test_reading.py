@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -34,3 +35,12 @@ def test_all_else_is_a_value_error(text: Any) -> None:
 def test_what_a_terminal_would_obey_is_shown_instead() -> None:
     assert visible("ε ≤ 1, café\nnext") == "ε ≤ 1, café\nnext"
     assert visible("\x1b[31mred\r\x07\x9b2J\u202eabc\u200b\t") == r"\x1b[31mred\r\x07\x9b2J\u202eabc\u200b\t"
+
+
+def test_long_text_takes_memory_for_its_length() -> None:
+    written = '{"outlines": "' + "A" * 2_000_000 + '\\n"}'
+    tracemalloc.start()
+    assert plain_data(written)["outlines"][-1] == "\n"
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * len(written)

@@ -24,10 +24,11 @@ from sfumato.naming import nearest
 
 MOST_CHARACTERS = 1 << 20
 DEEPEST = 32  # parentheses and brackets in each other
+MOST_JOINED = 4096  # operators in a text: what is made of them may grow with each
 
 _ESCAPED = r"""\\(?:["'\\nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"""
 _TOKEN = re.compile(
-    rf"""(?P<text>"(?:[^"\\\n]|{_ESCAPED})*"|'(?:[^'\\\n]|{_ESCAPED})*')"""
+    rf"""(?P<text>"(?:[^"\\\n]++|{_ESCAPED})*+"|'(?:[^'\\\n]++|{_ESCAPED})*+')"""
     r"""|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"""
     r"""|(?P<name>[^\W\d]\w*(?:\.\w+)?)|(?P<mark>[][(),=|&+*-])""",
 )
@@ -103,6 +104,7 @@ class _Reader:
         self.grammar = grammar
         self.source = text
         self.depth = 0
+        self.joined = 0
         self.token = self._next(0)
 
     def whole(self) -> Any:
@@ -120,6 +122,9 @@ class _Reader:
         found = self.expression(level + 1)
         while self.token.kind == "mark" and self.token.text in self.grammar.operators[level]:
             mark = self.take()
+            self.joined += 1
+            if self.joined > MOST_JOINED:
+                self.wrong(mark.at, f"more than {MOST_JOINED:,} operators are more than are read.")
             other = self.expression(level + 1)
             found = self.said(mark.at, partial(self.grammar.operators[level][mark.text], found, other))
         return found

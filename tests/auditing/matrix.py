@@ -14,6 +14,7 @@ OPTIONS = {
     "hats": [{}, {"widths": [2], "weights": [3, 2]}],
     "edge-hierarchy": [{}, {"blocks": [2, 1], "weights": [1, 2]}],
     "edge-hats": [{}, {"widths": [[2], []], "weights": [[3, 2], [1]]}],
+    "levels": [{}, {"blocks": [[1, 1], [2, 2]], "weights": [1, 2]}],
     "prefix": [{}, {"reverse": True}],
     "shifted": [{"width": 2}, {"width": 3}],
     "shifted-edges": [{"width": 2}, {"width": 3}],

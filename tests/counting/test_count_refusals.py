@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.counting import Counts, count, count_points, progress
+from sfumato.counting.place import Placer
 from sfumato.domain import Categories, Grid, Line
-from sfumato.errors import InvalidInput, PolicyMismatch, TooLarge
+from sfumato.errors import DataWarning, InvalidInput, PolicyMismatch, TooLarge
 
 GRID = Grid((0, 0, 2, 2), (2, 2))
 FRAME = pd.DataFrame({"x": [0.5], "y": [0.5], "text": ["secret"], "who": [1]})
@@ -179,6 +180,24 @@ def test_an_engine_that_fails_is_not_quoted(engine: Any, tmp_path: Path) -> None
         count(bad_csv(tmp_path), Line(0, 1, cells=2), engine=engine)
     assert "the engine stopped with" in str(refusal.value)
     assert "secret" not in everything_said(refusal.value)
+
+
+def test_a_record_that_cannot_be_placed_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(placer: Placer, batch: Any) -> Any:
+        raise pa.ArrowInvalid("secret")
+
+    monkeypatch.setattr(Placer, "__call__", fail)
+    with pytest.raises(InvalidInput, match="could not be placed: the engine stopped with ArrowInvalid") as refusal:
+        count(FRAME, GRID, engine="numpy")
+    assert "secret" not in everything_said(refusal.value)
+
+
+@pytest.mark.parametrize("entity", [None, "who"])
+def test_labels_that_are_all_missing_are_no_records(entity: str | None) -> None:
+    nothing = pd.DataFrame({"mode": [None] * 3, "who": [1, 2, 3]})
+    with pytest.warns(DataWarning, match="All"):
+        counts = count(nothing, Categories(["bus"], name="mode"), entity=entity, max_per_entity=entity and 1)
+    assert (counts.values.tolist(), counts.report.rows, counts.report.without_coordinates) == ([0], 3, 3)
 
 
 def test_a_lazy_frame_that_fails_is_not_quoted(tmp_path: Path) -> None:

@@ -186,3 +186,10 @@ def test_nan_has_no_bin() -> None:
 )
 def test_printing_is_short(domain: Domain, text: str) -> None:
     assert repr(domain) == text
+
+
+def test_more_gaps_than_can_be_compared_are_refused() -> None:
+    many = Bins("x", tuple(range((1 << 18) + 1)))
+    with pytest.raises(TooLarge, match="Nothing was built"):
+        many.gap(np.arange(1 << 17))
+    assert many.gap(np.arange(3)).tolist() == [0.0, 0.0, 1.0]

@@ -19,6 +19,11 @@ EXTRA = {
     "edge-hats": [{}, {"widths": [2], "weights": [3, 2]}, {"widths": [[], [2]], "weights": [[1], [5, 4]]}],
     "hats": [{}, {"widths": [2], "weights": [3, 2]}, {"widths": [4, 2], "weights": [5, 4, 7]}],
     "blocks": [{"blocks": [2, 1]}, {"blocks": [4, 2, 1], "weights": [2, 1, 3]}],
+    "levels": [
+        {},
+        {"blocks": [[1, 1], [2, 1], [4, 4]], "weights": [3, 1, 2]},
+        {"blocks": [[1], [3]], "weights": [2, 5]},
+    ],
     "prefix": [{}, {"reverse": True}],
 }
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.planning import by_scale
+from sfumato.workload.scales import blocks_of
 
 LINE = sf.Line(0, 1, cells=20)
 GRID = sf.Grid(bounds=(0, 0, 1, 1), shape=(20, 6))
@@ -105,3 +107,15 @@ def test_a_plan_for_every_scale_is_better_there_than_one_for_ranges():
 
     assert scales.expected_error == pytest.approx(mean(scales))
     assert mean(scales) < 0.6 * mean(ranges)
+
+
+@pytest.mark.parametrize("policy", [sf.unbounded, sf.bounded])
+def test_long_lines_are_said_by_some_of_their_blocks_and_that_is_near_enough(policy, monkeypatch):
+    """Words about a line of 65,536 cells took twenty seconds: one solution for every block."""
+    monkeypatch.setattr(by_scale, "SOME_BLOCKS", 101)
+    plan = sf.plan(policy(sf.Line(0, 1, cells=2048)), sf.ranges(), 1, mechanism="hats")
+    exact = [plan.mechanism.model.error_of(blocks_of(scale.blocks[0], (2048,))) for scale in plan.by_scale]
+    assert [scale.error for scale in plan.by_scale] == pytest.approx(exact, rel=0.03, abs=1e-9)
+    (few,) = blocks_of(4, (2048,), 101)
+    assert few.count(2048) == 512
+    assert len(few.listed(2048)[0]) == 101

@@ -14,12 +14,12 @@ HIDE = sf.move("500 m", keep="state")
 FIRST = "moves from one state to another are not hidden at all; the exact number of records for every state is public"
 
 
-def squares(states="WWWWEEEE"):
+def squares(states="WWWWEEEE", name="place"):
     """Two rows of four squares, a hundredth of a degree wide; what lies in a state is a run of columns."""
     boxes = [shapely.box(x / 100, y / 100, (x + 1) / 100, (y + 1) / 100) for x in range(4) for y in range(2)]
     table = {"id": [f"r{i}" for i in range(8)], "state": list(states)}
     frame = geopandas.GeoDataFrame(table, geometry=boxes, crs="EPSG:4326")
-    return sf.Regions(frame, id="id", levels=["state"])
+    return sf.Regions(frame, id="id", levels=["state"], name=name)
 
 
 def groups(domain):
@@ -70,6 +70,13 @@ def test_a_group_in_parts_would_publish_more_and_is_refused():
         "published. Nothing was built. Hide more, or ask for it with publish_component_totals=True."
     )
     assert sf.policy(apart, hide=HIDE, publish_component_totals=True).total_is_public
+
+
+def test_parts_of_another_place_are_not_published_with_it():
+    space = squares() * squares("WWEEWWEE", name="goal")
+    hide = HIDE | sf.move("500 m", of="goal", keep="state")
+    with pytest.raises(sf.InvalidInput, match="in parts that no move joins"):
+        sf.policy(space, hide=hide)
 
 
 def test_a_release_is_read_again(tmp_path):

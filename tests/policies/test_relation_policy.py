@@ -183,3 +183,28 @@ def test_a_spanning_tree_among_too_many_edges_is_refused_before_they_are_listed(
     policy = sf.policy(space, hide=sf.move(0.01) | sf.move(1, of="t"))
     with pytest.raises(sf.TooLarge, match="too many to search for a spanning tree"):
         policy.spanner()
+
+
+SECONDS = sf.Times("2026-01-01", "2027-01-01", every="1 s", name="t")
+YEARS = sf.Times("0001-01-01", "9999-12-31", every="1 us", name="t")
+CUBE = sf.Grid(bounds=[0] * 13 + [2] * 13, shape=[2] * 13)
+
+
+@pytest.mark.parametrize(
+    ("domain", "moves"),
+    [
+        (YEARS, [sf.move("1 s", of="t")]),
+        (SECONDS, [sf.move(f"{i} s", of="t") for i in range(1, 4)]),
+        (CUBE, [sf.move(3 + i / 64, metric="manhattan") for i in range(64)]),
+        (CUBE, [sf.move(3 + i / 64, metric="manhattan", sources="boundary") for i in range(2)]),
+    ],
+    ids=["microseconds of all years", "a year of seconds three times", "13 dimensions 64 times", "and with sources"],
+)
+def test_more_moves_than_a_machine_can_hold_are_refused_before_any_is_made(
+    domain: sf.Domain, moves: list[sf.Relation]
+) -> None:
+    hide = moves[0]
+    for other in moves[1:]:
+        hide = hide | other
+    with pytest.raises(sf.TooLarge, match="Nothing was built"):
+        sf.policy(domain, hide=hide)

@@ -18,6 +18,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import Undelivered, VaultError
 from sfumato.interruptions import INSISTING, undisturbed
+from sfumato.release import outbox
 
 PLAN = sf.plan(sf.bounded(sf.Line(0, 1, cells=6)), sf.ranges(), 1, mechanism="identity")
 COUNTS = np.array([5, 0, 3, 9, 1, 2])
@@ -72,6 +73,49 @@ def test_an_interruption_after_the_charge_leaves_the_release_in_the_outbox(
     assert isinstance(caught.value.__context__, Undelivered)
     assert [entry.release_id for entry in ledger.history()][1:] == [kept.id]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@needs_signals
+@pytest.mark.parametrize("when", ["charge", "draw"])
+def test_interrupted_parts_are_in_one_folder_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    parts = sf.Categories(["north", "west", "east"], name="part")
+    plan = sf.plan(sf.within(sf.Line(0, 1, cells=4), 0.3), sf.histogram(), 1, mechanism="identity")
+    counts = np.array([[1000, 0, 0, 0], [0, 2000, 0, 0], [0, 0, 3000, 0]])  # totals are public: they tell parts apart
+    ledger = sf.Ledger.create(tmp_path / "budget.db", epsilon=5, hide=sf.move(0.3, of="x"), fixed=["part"])
+    owner, name = (sf.Ledger, "charge") if when == "charge" else (type(plan.mechanism), "estimate")
+    real = getattr(owner, name)
+
+    def then_interrupted(self: Any, *given: Any, **named: Any) -> Any:
+        result = real(self, *given, **named)
+        if when == "charge" or not raised:
+            raised.append(signal.raise_signal(signal.SIGINT))
+        return result
+
+    raised: list[None] = []
+    monkeypatch.setattr(owner, name, then_interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        plan.publish_parts(counts, by=parts, public=["part"], ledger=ledger)
+    monkeypatch.undo()
+    assert ledger.spent == 1
+    told = caught.value.__context__
+    assert isinstance(told, Undelivered)
+    assert told.kept is not None
+    assert told.kept.parent == tmp_path / "budget.db.outbox"
+    assert f"The 3 releases are not lost: they are in '{told.kept}', numbered" in str(told)
+    files = sorted(told.kept.iterdir())
+    assert [file.name for file in files] == ["00001.sfumato", "00002.sfumato", "00003.sfumato"]
+    assert [sf.load(file).total for file in files] == [1000, 2000, 3000]
+
+
+def test_parts_that_find_no_outbox_are_said_to_be_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "_folders", lambda ledger: [tmp_path / "file" / "outbox"])
+    (tmp_path / "file").write_text("no folder")
+    error = outbox.rescued_parts([PLAN.publish(COUNTS)], "It was interrupted", KeyboardInterrupt(), ledger=None)
+    assert error.kept is None
+    assert str(error).startswith("It was interrupted after the releases of all parts were charged: KeyboardInterrupt.")
+    assert "is lost with its budget" in str(error)
 
 
 @needs_signals

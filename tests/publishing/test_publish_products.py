@@ -17,7 +17,7 @@ APART = sf.policy(SPACE, hide=sf.move(0.2) | sf.change("mode"), public=["hour"])
 
 
 @pytest.mark.parametrize(
-    "mechanism", ["identity", "haar", "hierarchy", "edges", "edge-haar", "edge-hierarchy", "edge-hats"]
+    "mechanism", ["identity", "haar", "hierarchy", "levels", "edges", "edge-haar", "edge-hierarchy", "edge-hats"]
 )
 def test_the_joint_table_of_what_nothing_changes_is_exact(mechanism: str) -> None:
     release = sf.plan(APART, sf.histogram(), epsilon=1, mechanism=mechanism).publish(COUNTS)

@@ -26,6 +26,7 @@ CASES = {
     "identity": (sf.bounded(LINE), {}),
     "haar": (sf.unbounded(GRID), {}),
     "hierarchy": (sf.unbounded(LINE), {}),
+    "levels": (sf.bounded(GRID), {}),
     "hats": (sf.bounded(LINE), {}),
     "prefix": (sf.within(LINE, 0.2, sources="boundary"), {}),
     "edges": (sf.within(GRID, 0.2, sources="boundary"), {}),

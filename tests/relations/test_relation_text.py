@@ -136,3 +136,23 @@ def test_what_is_refused_says_where(text: str, words: str) -> None:
 def test_only_text_is_read() -> None:
     with pytest.raises(sf.InvalidInput, match="is read from text"):
         sf.relation_from_text(sf.anything())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " & ".join(f'change("a{i}")' for i in range(65)),
+        " | ".join(f"move({i})" for i in range(1, 66)),
+        " | ".join(["presence()"] * 5000),
+    ],
+    ids=["at once", "of many kinds", "again and again"],
+)
+def test_more_than_anybody_hides_is_refused(text: str) -> None:
+    with pytest.raises(sf.InvalidInput, match=r"at most|are more than are read"):
+        sf.relation_from_text(text)
+
+
+def test_as_much_as_a_file_may_hold_is_read_from_text() -> None:
+    hide = sf.relation_from_text(" & ".join(f'change("a{i}")' for i in range(64)))
+    assert len(hide.rules) == 64
+    assert sf.relation_from_text(hide.to_text()) == hide

@@ -132,7 +132,9 @@ def test_rounded_coefficients_agree_with_a_finer_lattice() -> None:
 # ---------------------------------------------------------------------------------------------- structure
 
 
-@pytest.mark.parametrize("name", ["identity", "haar", "hierarchy", "edges", "edge-haar", "edge-hierarchy", "edge-hats"])
+@pytest.mark.parametrize(
+    "name", ["identity", "haar", "hierarchy", "levels", "edges", "edge-haar", "edge-hierarchy", "edge-hats"]
+)
 @pytest.mark.parametrize("policy", [sf.bounded, sf.unbounded, lambda d: sf.within(d, delta=0.3, sources=[[0.1, 0.1]])])
 def test_cells_are_answered_like_ranges_of_one_cell_and_like_queries(name: str, policy) -> None:  # type: ignore[no-untyped-def]
     grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(7, 6))
@@ -230,6 +232,7 @@ SIMULATED = [(p, m) for p in POLICIES for m in ("identity", "hierarchy", "haar",
 SIMULATED += [
     ("bounded", "hats"),
     ("unbounded", "hats"),
+    ("within", "levels"),
     ("within", "edge-haar"),
     ("within", "edge-hierarchy"),
     ("within", "edge-hats"),

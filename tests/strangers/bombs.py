@@ -14,7 +14,7 @@ import resource
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -307,7 +307,12 @@ RELEASES: dict[str, Callable[[], bytes]] = {
 SECONDS, MEGABYTES = 20, 600  # honest files need 3 s on a machine in use, and 430 MB; one that asks for too much, more
 
 
-def read(path: Path, name: str) -> None:
+def opened(path: Path, name: str) -> object:
+    """What is read of a file that is a release, or a patch by its name."""
+    return Patch.from_bytes(path.read_bytes()) if name == "patch" else sf.load(path)
+
+
+def read(path: Path, name: str, reader: Callable[[Path, str], object], refusals: type[Exception]) -> None:
     """In a process of its own: says what came of it, or is stopped by the system."""
     content = path.read_bytes()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -316,8 +321,8 @@ def read(path: Path, name: str) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, resource.RLIM_INFINITY))
     started = time.process_time()
     try:
-        found = repr(Patch.from_bytes(content) if name == "patch" else sf.load(path))
-    except sf.FileFormatError as error:
+        found = repr(reader(path, name))
+    except refusals as error:
         memory = isinstance(error.__cause__, MemoryError) and not isinstance(error.__cause__, sf.TooLarge)
         found = "memory ran out" if memory else f"refused: {str(error).split('release: ')[-1]}"
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
@@ -326,23 +331,30 @@ def read(path: Path, name: str) -> None:
     print(f"{'wrong' if wrong else 'fine'} {name}: {len(content):,} bytes, {spent:.2f} s, {grown} MB, {found:.120}")
 
 
-def main(folder: str) -> None:
-    for name, made in [*RELEASES.items(), ("patch", patch_of_zeros)]:
+def main(
+    folder: str,
+    files: Mapping[str, Callable[[], bytes]],
+    reader: Callable[[Path, str], object] = opened,
+    refusals: type[Exception] = sf.FileFormatError,
+) -> None:
+    for name, made in files.items():
         path = Path(folder) / "bomb"
         path.write_bytes(made())
         sys.stdout.flush()
         child = os.fork()  # everything is imported, and nothing of the one before is left
         if child == 0:
             try:
-                read(path, name)
+                read(path, name, reader, refusals)
                 sys.stdout.flush()
+            except BaseException as error:  # noqa: BLE001  # no refusal of ours
+                print(f"wrong {name}: {type(error).__name__}: {str(error)[:120]}", flush=True)
             finally:
                 os._exit(0)
         _, status = os.waitpid(child, 0)
         if status:
             print(f"wrong {name}: stopped by the system ({status})")
-    print("done")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], RELEASES | {"patch": patch_of_zeros})
+    print("done")

@@ -24,6 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sfumato as sf
+from sfumato.domain.areas import Areas, Level
+from sfumato.domain.crossings import RULE
+from sfumato.domain.outlines import Outlines, starts_of
 from sfumato.release.patch import Patch
 from sfumato.vault.sealing import Kind, Seal
 from sfumato.vault.state import encode
@@ -32,6 +35,27 @@ LINE = sf.Line(0, 12, cells=12)
 GRID = sf.Grid(bounds=(0.0, 40.0, 1.0, 41.0), shape=(6, 5), names=("lon", "lat"))
 MODES = sf.Categories(["bus", "tram", "rest"], other="rest")
 MIXED = sf.Domain((sf.Interval("hour", 0, 24, 4), sf.Labels("week", (1, 2, 3))))
+
+_CORNERS = np.array([[0, 0], [1, 0], [1, 2], [0, 0], [1, 0], [2, 0], [1, 2], [1, 0]], np.float64)
+_OUTLINES = Outlines(_CORNERS, *map(starts_of, ([4, 4], [1, 1], [1, 1])))
+HALVES = sf.Domain(
+    (
+        Areas(
+            "place",
+            ("west", "east"),
+            "EPSG:4326",
+            True,
+            _OUTLINES.digest,
+            (Level("land", ("a", "a")),),
+            RULE,
+            _OUTLINES,
+        ),
+    )
+)
+HOURS = sf.Times("2026-03-29", "2026-03-30", every="1h", name="t", tz="Europe/Berlin")
+FARES = sf.Line(edges=[0, 5, 10, 20, 50], name="fare")
+TRIPS = GRID * sf.Cycle("weekday", name="day") * sf.Categories(["bus", "tram"], name="mode")
+HIDE = sf.move(0.2) & sf.change("mode") | sf.move("1 day", of="day") | sf.move(0.1, sources=[[0.5, 40.5]])
 
 PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "identity": (sf.unbounded(MIXED), "identity", {}),
@@ -42,6 +66,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "hierarchy": (sf.bounded(GRID), "hierarchy", {"blocks": [[2, 1], [5, 1]], "weights": [[1, 2], [3, 1]]}),
     "branching": (sf.unbounded(LINE), "hierarchy", {"branching": 3, "root": True}),
     "hats": (sf.unbounded(GRID), "hats", {"widths": [2], "weights": [5, 3]}),
+    "levels": (sf.unbounded(GRID), "levels", {"blocks": [[1, 1], [2, 6], [6, 3]], "weights": [3, 1, 2]}),
     "prefix": (sf.within(LINE, 2, sources="boundary"), "prefix", {"reverse": True}),
     "blocks": (sf.threshold(LINE, 2), "blocks", {}),
     "edges": (sf.within(GRID, "1/10", sources=[[0.5, 40.5]]), "edges", {}),
@@ -49,6 +74,16 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "globe": (sf.within(GRID, 30_000, metric="great-circle"), "edges", {}),
     "edge-hierarchy": (sf.threshold(GRID, 1), "edge-hierarchy", {}),
     "edge-hats": (sf.threshold(GRID, 1), "edge-hats", {}),
+    "hats with moves": (sf.threshold(GRID, 2), "hats", {"widths": [2], "weights": [5, 3]}),
+    "regions": (sf.policy(HALVES, hide=sf.move("500 m")), "identity", {}),
+    "public regions": (
+        sf.policy(HALVES * MODES, hide=sf.change("category"), public=["place"]),
+        "identity",
+        {},
+    ),
+    "products": (sf.policy(TRIPS, hide=HIDE), "identity", {}),
+    "times": (sf.policy(HOURS, hide=sf.move("90 min", of="t")), "hierarchy", {"blocks": [4, 1], "weights": [1, 1]}),
+    "bins": (sf.policy(FARES, hide=sf.move(6, of="fare") | sf.presence()), "identity", {}),
     "policy-edges": (sf.threshold(LINE, 3), "policy-edges", {}),
     "spanner": (sf.threshold(GRID, 3), "spanner", {"side": 2, "share": 40}),
     "shifted": (sf.within(GRID, 0.2), "shifted", {"width": 3}),
@@ -178,7 +213,14 @@ class Seeds:
         for hour in range(3):
             stream.charge(np.datetime64(f"2026-03-01T0{hour}:00").item(), "0.3", label="hour", release_id=f"r{hour}")
         del ledger, stream
-        self.ledger = (folder / "budget.db").read_bytes()
+        about = sf.Ledger.create(folder / "about.db", epsilon=100, hide=sf.move(2) | sf.change("mode"), fixed=["day"])
+        table = sf.policy(
+            sf.Line(0, 12, cells=12, name="place") * sf.Categories(["a", "b"], name="mode"),
+            hide=sf.move(2) | sf.change("mode"),
+        )
+        sf.plan(table, sf.histogram(), 1).publish(np.arange(24).reshape(12, 2), ledger=about)
+        del about
+        self.ledgers = [(folder / name).read_bytes() for name in ("budget.db", "about.db")]
 
     # ------------------------------------------------------------------ one forgery
 
@@ -263,14 +305,15 @@ class Seeds:
         path = self.folder / "forged.db"
         for left in self.folder.glob("forged.db*"):
             left.unlink()
-        path.write_bytes(bytes_changed(self.ledger, dice) if dice.random() < 0.3 else self.ledger)
+        whole = dice.choice(self.ledgers)
+        path.write_bytes(bytes_changed(whole, dice) if dice.random() < 0.3 else whole)
         if dice.random() < 0.8:
             _edit_ledger(path, dice)
         try:
             ledger = sf.Ledger(path, timeout=1)
             assert ledger.spent <= ledger.total, "more is spent than there is"
             assert str(ledger), "no words"
-            found = [ledger.policy, ledger.history, ledger.accounts(), ledger.level(self.coarse.id)]
+            found = [ledger.policy, ledger.relation, ledger.history, ledger.accounts(), ledger.level(self.coarse.id)]
             found += [ledger.stream(name).entries() for name in ledger.streams()]
         except sf.LedgerError as error:
             raise AllowedError(error) from None
@@ -337,7 +380,7 @@ def _edit_ledger(path: Path, dice: random.Random) -> None:
             column = dice.choice(columns)
             old = connection.execute(f'SELECT "{column}" FROM "{table}" LIMIT 1').fetchone()
             new = junk(dice)
-            if column == "policy" and old and isinstance(old[0], str) and old[0].startswith("{"):
+            if column in ("policy", "relation") and old and isinstance(old[0], str) and old[0].startswith("{"):
                 new = json.dumps(edited(json.loads(old[0]), dice))
             elif isinstance(new, (list, dict)):
                 new = json.dumps(new)

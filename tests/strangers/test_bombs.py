@@ -19,8 +19,9 @@ ENVIRONMENT = {**os.environ, **ALONE, "PYTHONPATH": str(Path(sf.__file__).parent
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of a process, as Linux has them")
-def test_a_small_file_does_not_cost_much(tmp_path: Path) -> None:
-    command = [sys.executable, "bombs.py", str(tmp_path)]
+@pytest.mark.parametrize("script", ["bombs.py", "domain_bombs.py"])
+def test_a_small_file_does_not_cost_much(script: str, tmp_path: Path) -> None:
+    command = [sys.executable, script, str(tmp_path)]
     run = subprocess.run(command, cwd=HERE, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     print(run.stdout)
     assert run.stdout.endswith("done\n"), run.stderr

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,7 +134,7 @@ def count_batches(
     bounded = None if limit is None else Entities(limit, source)
     rows = missing = outside = nobody = unreadable = 0
     for batch in stream:
-        cells, present, beyond = placer(batch)
+        cells, present, beyond = hushed("The records could not be placed", partial(placer, batch), stream.view.advice)
         if stream.view.unreadable:
             bad = int(np.count_nonzero(fixed_width(batch.column(batch.num_columns - 1), np.uint8)))
             unreadable, missing = unreadable + bad, missing - bad

@@ -63,6 +63,8 @@ class Placer:
             import pyarrow as pa
             import pyarrow.compute as pc
 
+            if pa.types.is_null(values.type):  # nothing but missing labels, of a type that nobody named
+                return np.full(len(values), np.nan)
             if pa.types.is_dictionary(values.type):
                 values = values.dictionary_decode()
             low, high = _range(values.type)

@@ -131,6 +131,8 @@ def areas_from_spec(spec: Mapping[str, Any]) -> Areas:
     outlines = None if spec["outlines"] is None else outlines_from_spec(spec["outlines"])
     if outlines is not None and outlines.digest != spec["digest"]:
         raise InvalidInput("The outlines in the description of the domain are not those that it names.")
+    if outlines is not None and spec["degrees"] and not outlines.on_earth:
+        raise InvalidInput("The outlines in the description of the domain lie beyond the earth.")
     if not isinstance(spec["made"], Mapping) or not isinstance(spec["degrees"], bool):
         raise TypeError("made")
     return Areas(

@@ -19,11 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.domain.axis import axis_name
 from sfumato.domain.interval import listed, no_number, numbers, plain
 from sfumato.domain.ordered import Ordered
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import finite_float, shown
 
 MOST_EDGES = 1 << 20
 """Edges of an axis: a list of more is no list that anybody wrote."""
+MOST_GAPS = 1 << 31
+"""Gaps between cells that are compared: a second or two."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +49,7 @@ class Bins(Ordered):
                 f"{MOST_EDGES:,}."
             )
         # Adding 0.0 turns -0.0 into 0.0: equal axes are described alike.
-        cuts = tuple(finite_float(edge, f"Axis {name!r}: edges[{i}]") + 0.0 for i, edge in enumerate(given))
+        cuts = tuple(_edge(edge, name, i) + 0.0 for i, edge in enumerate(given))
         for i in range(len(cuts) - 1):
             if not cuts[i] < cuts[i + 1]:
                 raise InvalidInput(
@@ -110,6 +112,11 @@ class Bins(Ordered):
     def gap(self, apart: NDArray[np.int64]) -> NDArray[np.float64]:
         """The smallest gap between cells so many apart, which grows with their number; infinite where none are."""
         kinds, which = np.unique(apart, return_inverse=True)
+        if len(kinds) * self.cells > MOST_GAPS:
+            raise TooLarge(
+                f"Axis {self.name!r}: {len(kinds):,} kinds of moves between {self.cells:,} uneven cells are too many "
+                "to be compared. Nothing was built. Use a smaller delta, fewer cells, or cells of one width."
+            )
         return np.array([self._gap(int(k)) for k in kinds])[which].reshape(apart.shape)
 
     def _gap(self, apart: int) -> float:
@@ -160,3 +167,11 @@ class Bins(Ordered):
     def spec(self) -> dict[str, Any]:
         """The axis as plain data."""
         return {"kind": "bins", "name": self.name, "edges": list(self.cuts)}
+
+
+def _edge(value: object, name: str, number: int) -> float:
+    """An edge as a double, or a refusal: words are made for that alone, since names may be long, and edges many."""
+    try:
+        return finite_float(value, "edges")
+    except InvalidInput:
+        return finite_float(value, f"Axis {name!r}: edges[{number}]")

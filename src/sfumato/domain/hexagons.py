@@ -30,11 +30,13 @@ from sfumato.domain.near_hexagons import near_hexagons
 from sfumato.domain.outlines import packed, unpacked
 from sfumato.domain.places import ELSEWHERE, Places
 from sfumato.domain.product import Domain
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole, positive_fraction, shown
 
 RULE = "h3-4"
 """The name of the rule of location: the library of H3, of version 4."""
+MOST_LISTED = 1 << 23
+"""Hexagons that a file may list, twice as many as a cover has: their numbers pack to almost nothing."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,6 +67,10 @@ class Hexagons(Places):
             raise InvalidInput(f"Axis {self.name!r}: a resolution is a whole number from 0 to {FINEST}.")
         if not len(cells) or (cells[1:] <= cells[:-1]).any():
             raise InvalidInput(f"Axis {self.name!r}: hexagons are listed once each, rising.")
+        if len(cells) > MOST_LISTED:
+            raise TooLarge(
+                f"Axis {self.name!r}: {len(cells):,} hexagons are more than the {MOST_LISTED:,} of any file."
+            )
         if not are_cells(cells).all() or (resolutions(cells) != self.resolution).any():
             raise InvalidInput(f"Axis {self.name!r}: its cells are not all hexagons of resolution {self.resolution}.")
         if digest_of(cells) != self.digest:
@@ -186,7 +192,7 @@ class Hexagons(Places):
 def hexagons_from_spec(spec: Mapping[str, Any]) -> Hexagons:
     """What `Hexagons.spec()` described, or a refusal: nothing in a file is trusted."""
     try:
-        steps = np.frombuffer(unpacked(spec["cells"]), "<u8").astype(np.uint64)
+        steps = np.frombuffer(unpacked(spec["cells"], 8 * MOST_LISTED), "<u8").astype(np.uint64)
     except (ValueError, zlib.error, base64.binascii.Error) as error:  # type: ignore[attr-defined]
         raise InvalidInput("The hexagons in the description of the domain are damaged.") from error
     if spec["rule"] != RULE or not isinstance(spec["made"], Mapping):

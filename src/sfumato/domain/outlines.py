@@ -20,8 +20,12 @@ import numpy as np
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 
-MOST_TIMES = 1100
-"""Numbers of a file are at most so many times larger than their bytes: zlib packs nothing better."""
+MOST_TIMES = 64
+"""Points of a file take at most so many times its bytes. Coordinates that anybody measured pack to a half."""
+_FEW = 1 << 20
+"""Bytes of points that any file may have."""
+_FEWEST = 4
+"""Points of a ring."""
 _DAMAGED = "The outlines in the description of the domain are damaged."
 
 
@@ -48,6 +52,12 @@ class Outlines:
         """(x0, y0, x1, y1) of all points."""
         (x0, y0), (x1, y1) = self.points.min(axis=0), self.points.max(axis=0)
         return float(x0), float(y0), float(x1), float(y1)
+
+    @property
+    def on_earth(self) -> bool:
+        """Whether all points are longitudes of one turn at most, whatever turn, and latitudes."""
+        x0, y0, x1, y1 = self.bounds
+        return max(-x0, x1, x1 - x0) <= 360.0 and max(-y0, y1) <= 90.0
 
     @cached_property
     def owners(self) -> Integers:
@@ -91,12 +101,16 @@ class Outlines:
 def outlines_from_spec(spec: Mapping[str, Any]) -> Outlines:
     """What `Outlines.spec()` described, or a refusal: nothing in a file is trusted."""
     try:
-        points = np.frombuffer(unpacked(spec["points"]), "<f8").reshape(-1, 2).astype(np.float64)
-        rings, parts, regions = (_starts(spec[name]) for name in ("rings", "parts", "regions"))
+        most = max(_FEW, MOST_TIMES * len(spec["points"]))
+        points = np.frombuffer(unpacked(spec["points"], most), "<f8").reshape(-1, 2).astype(np.float64)
+        # Counts of one kind pack to almost nothing; there are fewer rings than points, and no more of the others.
+        rings = _starts(spec["rings"], len(points) // _FEWEST)
+        parts = _starts(spec["parts"], len(rings))
+        regions = _starts(spec["regions"], len(parts))
     except (LookupError, TypeError, ValueError, binascii.Error, zlib.error) as error:
         raise InvalidInput(_DAMAGED) from error
     fits = (int(rings[-1]), int(parts[-1]), int(regions[-1])) == (len(points), len(rings) - 1, len(parts) - 1)
-    if not fits or not len(points) or not np.isfinite(points).all() or (np.diff(rings) < 4).any():
+    if not fits or not len(points) or not np.isfinite(points).all() or (np.diff(rings) < _FEWEST).any():
         raise InvalidInput(_DAMAGED)
     if (points[rings[:-1]] != points[rings[1:] - 1]).any():
         raise InvalidInput(_DAMAGED)
@@ -108,8 +122,8 @@ def starts_of(counts: Any) -> Integers:
     return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
 
 
-def _starts(packed: Any) -> Integers:
-    counts = np.frombuffer(unpacked(packed), "<i8")
+def _starts(packed: Any, most: int) -> Integers:
+    counts = np.frombuffer(unpacked(packed, 8 * most), "<i8")
     if (counts < 1).any() or (counts > 1 << 40).any() or not len(counts):
         raise ValueError("counts")
     return starts_of(counts)
@@ -120,13 +134,12 @@ def packed(array: Any) -> str:
     return base64.b64encode(zlib.compress(array.tobytes(), 6)).decode("ascii")
 
 
-def unpacked(text: Any) -> bytes:
-    """The bytes of such a text, or an error."""
+def unpacked(text: Any, most: int) -> bytes:
+    """The bytes of such a text, or an error, also where they are more than so many: no more memory is taken."""
     if not isinstance(text, str):
         raise TypeError("text")
-    packed = base64.b64decode(text, validate=True)
     opened = zlib.decompressobj()
-    content = opened.decompress(packed, MOST_TIMES * len(packed) + 64)
-    if not opened.eof or opened.unused_data:
+    content = opened.decompress(base64.b64decode(text, validate=True), most + 1)
+    if not opened.eof or opened.unused_data or len(content) > most:
         raise ValueError("too large, or cut off")
     return content

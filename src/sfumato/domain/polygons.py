@@ -250,9 +250,7 @@ def _refuse_wide(outlines: Outlines, ids: Sequence[str]) -> None:
             f"areas has parts that are wider than 180°: {_some(_which(ids, around))}. Nothing was built. What crosses "
             "the date line must be cut there, at 180 and -180."
         )
-    x0, _, x1, _ = outlines.bounds
-    around[owners[high > 90.0]] = True
-    if around.any() or x1 - x0 > 360.0 or x0 < -360.0 or x1 > 360.0:
+    if not outlines.on_earth:
         raise InvalidInput(
             "areas lies beyond the poles, or goes round the earth more than once. Nothing was built. Are longitude and "
             "latitude in this order, and is its CRS the right one?"

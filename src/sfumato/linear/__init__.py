@@ -5,6 +5,7 @@ data, and no dense matrix of cells × cells is built here.
 """
 
 from sfumato.linear.bins import Bins, Coarse
+from sfumato.linear.block_sums import BlockEstimator, BlockSums, levels_apart
 from sfumato.linear.compose import Kronecker, Product, PseudoInverse, Stack
 from sfumato.linear.cube_incidence import CubeIncidence
 from sfumato.linear.elementary import Difference, Identity, Prefix
@@ -13,6 +14,7 @@ from sfumato.linear.haar import Haar
 from sfumato.linear.hats import Hats
 from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
+from sfumato.linear.nests import Level, Nests, combined
 from sfumato.linear.operator import Matrix, Operator
 from sfumato.linear.pairs import PairTypes
 from sfumato.linear.prefix_blocks import PrefixBlocks
@@ -22,6 +24,8 @@ from sfumato.linear.tree import Tree
 
 __all__ = [
     "Bins",
+    "BlockEstimator",
+    "BlockSums",
     "Coarse",
     "CubeIncidence",
     "Difference",
@@ -32,7 +36,9 @@ __all__ = [
     "Identity",
     "Incidence",
     "Kronecker",
+    "Level",
     "Matrix",
+    "Nests",
     "Operator",
     "PairTypes",
     "Prefix",
@@ -42,7 +48,9 @@ __all__ = [
     "Selection",
     "Stack",
     "Tree",
+    "combined",
     "distinct",
     "distinct_rows",
+    "levels_apart",
     "nested_blocks",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,6 +118,17 @@ class Operator(Estimator):
         """
         del reaches
         return None
+
+    @property
+    def chains(self) -> tuple[Operator, ...] | None:
+        """Operators along every axis of which the types of pairs of columns are all that `between` has to know; None:
+        there are no such operators.
+        """
+        return None
+
+    def between(self, types: Sequence[PairTypes]) -> int:
+        """The largest L1 distance of two columns that are along every axis a pair of one of these types of `chains`."""
+        raise NotImplementedError(f"{type(self).__name__} has no chains.")
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """The types of all column pairs (u, u + offset); with None, of all pairs whatever, u = v included."""

@@ -16,6 +16,8 @@ from sfumato.mechanism.model import NoiseModel
 from sfumato.workload import TOTAL, AxisQueries
 from sfumato.workload.scales import SCALE, blocks_of, sides
 
+SOME_BLOCKS = 1021  # a prime: no strategy has its own blocks in step with those
+
 
 @dataclass(frozen=True)
 class ScaleError:
@@ -44,8 +46,8 @@ class ScaleError:
 def by_scale(mechanism: Mechanism) -> tuple[ScaleError, ...]:
     """For every factor whose cells lie in an order the error of cells, of blocks of side 4, 16, 64, … and of the whole.
 
-    Exact, from the law of the noise; a scale of more than 32,768 blocks along an axis is taken over as many of them,
-    spread evenly. Empty where the error depends on the data.
+    Exact, from the law of the noise; where no closed form says the mean over all blocks of a side, it is taken over
+    1,021 of them along an axis, spread evenly. Empty where the error depends on the data.
     """
     if mechanism.biased or mechanism.model is None:
         return ()
@@ -59,7 +61,7 @@ def _scales(model: NoiseModel, domain: Domain) -> Iterator[ScaleError]:
             continue
         for side in sides(shape, SCALE):
             kinds: list[AxisQueries] = [TOTAL] * domain.ndim
-            for position, kind in zip(factor.positions, blocks_of(side, shape), strict=True):
+            for position, kind in zip(factor.positions, blocks_of(side, shape, SOME_BLOCKS), strict=True):
                 kinds[position] = kind
             blocks = tuple(min(side, n) for n in shape)
             yield ScaleError(factor.name, blocks, model.error_of(kinds), whole=blocks == shape)

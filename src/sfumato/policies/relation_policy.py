@@ -15,17 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Domain
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, TooLarge
 from sfumato.naming import nearest
 from sfumato.policies.builders import bounded, unbounded
 from sfumato.policies.moves import Complete, Moves, NoMoves
 from sfumato.policies.near_places import KeptPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.product_moves import Leg, Origin, ProductMoves
-from sfumato.policies.rule_moves import moves_of, short_form, source_mask
+from sfumato.policies.rule_moves import moves_of, numbers_of, short_form, source_mask
 from sfumato.relations import BOUNDARY, CHANGES, Relation, Rule
 
 Masks = NDArray[np.bool_]
+
+MOST_NUMBERS = 1 << 26
+"""Numbers that tell the moves of all rules apart: two of the largest grids, or a year in seconds."""
 
 
 def policy(
@@ -113,13 +116,16 @@ def _short(relation: Relation, domain: Domain) -> Policy | None:
 
 def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: bool) -> Policy:
     legs: dict[int, Leg] = {}
+    _refuse_many(domain, relation)
     for rule in relation.rules:
         positions = domain.factor(str(rule.of)).positions
         legs[id(rule)] = Leg(positions, moves_of(rule, domain.part(str(rule.of))))
     terms = tuple(tuple(legs[id(rule)] for rule in term.rules) for term in relation.terms if term.kind == CHANGES)
     kept = _kept(relation)
     if kept and not parts:  # what lies in every group is said; a group in parts that no move joins says more
+        others = [legs[id(rule)] for rule in relation.rules if rule not in kept]
         parts = all(cast(KeptPlaces, legs[id(rule)].moves).groups_are_whole for rule in kept)
+        parts = parts and not any(leg.moves.in_parts(leg.shape(domain.shape)) for leg in others)
     changed = set(relation.names)
     left = () if relation.changes_all else tuple(f.name for f in domain.factors if f.name not in changed)
     origins = _origins(relation, domain)
@@ -151,6 +157,18 @@ def _kept(relation: Relation) -> list[Rule]:
                 f"{relation.describe()}. Nothing was built. Leave keep out, or the other change."
             )
     return kept
+
+
+def _refuse_many(domain: Domain, relation: Relation) -> None:
+    """Refuse what would take much time and memory before it takes any: a file may ask for it in a line."""
+    told = 0
+    for rule in relation.rules:
+        told += numbers_of(rule, domain.part(str(rule.of)))
+        if told > MOST_NUMBERS:
+            raise TooLarge(
+                f"the moves of this relation are of too many kinds to be told apart (at most {MOST_NUMBERS:,} numbers, "
+                "over all its rules). Nothing was built. Use smaller distances, fewer cells, or sf.anything()."
+            )
 
 
 def _moves(

@@ -22,13 +22,26 @@ from sfumato.policies.moves import Complete, Moves, Neighbours
 from sfumato.policies.near_places import KeptPlaces, NearPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.uneven import Ahead
-from sfumato.policies.within import built_within, exceeds, within
+from sfumato.policies.within import built_within, exceeds, numbers, within
 from sfumato.relations import BOUNDARY, METRES, OWN, SECONDS, Change, Move, Rule
 
 
 def moves_of(rule: Rule, part: Domain) -> Moves:
     """The moves of a rule on the cells of its factor, given as a domain of that factor alone."""
     return _MOVES[rule.kind](rule, part)
+
+
+def numbers_of(rule: Rule, part: Domain) -> int:
+    """How many numbers the moves of a rule take while they are looked for, where there may be very many."""
+    if rule.kind != Move.kind:
+        return 0
+    move = cast(Move, rule)
+    _refuse_units(move, part)
+    if not _on_grid(part):
+        return 2 * part.size
+    if move.metric == "great-circle" or exceeds(part, move.delta.amount, move.metric):
+        return 0  # moves on a globe are few and those that lead anywhere are not told apart
+    return numbers(part, move.delta.amount, move.metric) * (1 if move.sources is None else 2)
 
 
 def source_mask(rule: Rule, part: Domain) -> Callable[[], NDArray[np.bool_]]:

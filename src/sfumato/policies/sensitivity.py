@@ -69,6 +69,9 @@ def _of_product(policy: Policy, operator: Operator) -> Any:
     """From the types of pairs along every axis, or from what columns share; None where the moves follow no rule, or a
     factor has no structure.
     """
+    if operator.chains is not None:
+        kinds = policy.moves.pair_types(operator.chains)
+        return None if kinds is None else np.int64(max(map(operator.between, kinds), default=0))
     factors = operator.factors
     along_axes = tuple(f.cols for f in factors) == policy.domain.shape and all(f.has_structure for f in factors)
     if along_axes and len(factors) == 1:

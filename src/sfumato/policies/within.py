@@ -34,6 +34,7 @@ MARGIN = 1e-9
 LARGEST_STENCIL = 10_000_000
 # Numbers in their table: in more than three dimensions it is these that fill the memory.
 LARGEST_ENTRIES = 3 * LARGEST_STENCIL
+_TOGETHER = 1 << 18  # offsets that are compared at a time
 
 _NORMS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "euclidean": lambda gaps: np.sqrt((gaps**2).sum(axis=-1)),
@@ -113,6 +114,13 @@ def built_within(domain: Domain, delta: Number, *, sources: Any = None, metric: 
         words=words,
         relation=_relation(domain, exact, metric, arguments.get("sources")),
     )
+
+
+def numbers(domain: Domain, delta: Fraction, metric: str) -> int:
+    """How many numbers tell the moves apart while they are looked for: known before any is made."""
+    ordered(domain, "within")
+    reach = _reach(domain, _limit(domain, delta, metric))
+    return math.prod(2 * r + 1 for r in reach) * len(reach)
 
 
 def exceeds(domain: Domain, delta: Fraction, metric: str) -> bool:
@@ -248,10 +256,20 @@ def _offsets(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
         stair = sphere.staircase(domain, limit)
         offsets = half_box([int(stair[0]), len(stair) - 1])
         return offsets[np.abs(offsets[:, 0]) <= stair[np.abs(offsets[:, 1])]]
-    offsets = half_box(_reach(domain, limit))
+    reach = _reach(domain, limit)
+    offsets = half_box(reach)
+    if domain.ndim == 1:  # gaps grow with the distance: all offsets up to the longest are edges
+        while len(offsets) and not _closer(domain.intervals[0].gap(offsets[-1:, 0])[:, None], limit, metric)[0]:
+            offsets = offsets[:-1]
+        return offsets
     # Where cells are not equal an offset is an edge when it is one anywhere: more is hidden than asked for, never less.
-    gaps = np.stack([axis.gap(np.abs(offsets[:, i])) for i, axis in enumerate(domain.intervals)], axis=-1)
-    return offsets[_closer(gaps, limit, metric)]
+    tables = [axis.gap(np.arange(r + 1)) for axis, r in zip(domain.intervals, reach, strict=True)]
+    near = np.empty(len(offsets), dtype=np.bool_)
+    for start in range(0, len(offsets), _TOGETHER):
+        part = np.abs(offsets[start : start + _TOGETHER])
+        gaps = np.stack([table[part[:, i]] for i, table in enumerate(tables)], axis=-1)
+        near[start : start + _TOGETHER] = _closer(gaps, limit, metric)
+    return offsets if near.all() else offsets[near]
 
 
 def _staircase(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:

@@ -19,7 +19,9 @@ from sfumato.exact import shown
 LONGEST = 1 << 20  # bytes
 DEEPEST = 32
 _PARTS = re.compile(r"""(?:\.[ \t]*(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){16}""")
-_BRACKET = re.compile(r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[][{}]""")  # or a whole text, so that none inside of it is seen
+_BRACKET = re.compile(
+    r""""(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+'|[][{}]"""
+)  # or a whole text, so that none inside of it is seen
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _WIDE = 100  # characters of a list that stands in one line
 

@@ -27,7 +27,7 @@ from sfumato.publishing.account import Account, require_account, warn_without_le
 from sfumato.publishing.private import are_private, dropped_of, elsewhere, left_out, private_counts
 from sfumato.publishing.publish import observed, released
 from sfumato.release import Release
-from sfumato.release.outbox import rescued
+from sfumato.release.outbox import rescued_parts
 
 MOST_PARTS = 10_000
 
@@ -108,8 +108,7 @@ def publish_parts(
         for mechanism, piece, total in zip(made, pieces, totals, strict=True):
             releases.append(released(plan, mechanism, guarantee, observed(mechanism, piece, total, randomness)))
         if ledger is not None and interrupted():  # whoever asked for them is not there to take them
-            kept = [rescued(one, "It was interrupted", KeyboardInterrupt(), ledger=ledger.path) for one in releases]
-            raise kept[-1]
+            raise rescued_parts(releases, "It was interrupted", KeyboardInterrupt(), ledger=ledger.path)
     return PartReleases(by=by, guarantee=together, releases=tuple(releases))
 
 

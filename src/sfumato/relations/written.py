@@ -29,6 +29,8 @@ def _either(first: Any, second: Any) -> Relation:
 
 def _both(first: Any, second: Any) -> Relation:
     one, other = _checked(first), _checked(second)
+    if max(len(a.rules) + len(b.rules) for a in one.terms for b in other.terms) > MOST_TERMS:
+        raise InvalidInput(f"at most {MOST_TERMS} things of a record change at once.")
     return _few(one, len(one.terms) * len(other.terms)) & other
 
 

@@ -60,6 +60,11 @@ class Gathered(Operator):
         """A sum of whole numbers is one."""
         return self._estimator.keeps_integers
 
+    def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """What the estimator knows of such sums, or written out."""
+        known = self._estimator.grouped_moments(self._axis, self._other, low, high)
+        return super().box_moments(shape, low, high) if known is None else known
+
     def range_terms(self, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
         """Listed where few sizes occur. All ranges are mostly one and the same: the cells that were taken together."""
         if not len(low) or (low != low[0]).any() or (high != high[0]).any():

@@ -71,6 +71,11 @@ class Grouped(Operator):
         coefficients, counts = (part[low.astype(np.int64)].astype(np.float64) for part in self._terms)
         return coefficients, counts
 
+    def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """What the estimator knows of such sums, or written out."""
+        known = self._estimator.grouped_moments(self._axis, self._of, low, high)
+        return super().box_moments(shape, low, high) if known is None else known
+
     def range_moments(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Of single groups from what the estimator knows of them; the fourth power is a guess, as that of hierarchies
         is, where the noises are not listed.

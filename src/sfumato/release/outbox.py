@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,21 +34,44 @@ def deliver(release: Release, file: Reserved, *, ledger: Path | None) -> None:
 
 def rescued(release: Release, what: str, error: BaseException, *, ledger: Path | None) -> Undelivered:
     """Put a release into the outbox; gives the error to raise, which says where it is."""
-    why = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-    for folder in _folders(ledger):
+    kept = _keep({f"{release.id}.sfumato": release}, ledger)
+    said = f"The release is not lost: it is '{kept}'. Move it where it belongs; it has been paid for"
+    return _undelivered(what, error, "the release was", kept, said)
+
+
+def rescued_parts(releases: Sequence[Release], what: str, error: BaseException, *, ledger: Path | None) -> Undelivered:
+    """The same for the releases of several parts: in a folder of their own, numbered in the order of the parts."""
+    folder = releases[0].id
+    kept = _keep({f"{folder}/{number:05}.sfumato": one for number, one in enumerate(releases, 1)}, ledger)
+    kept = None if kept is None else kept.parent
+    said = (
+        f"The {len(releases)} releases are not lost: they are in '{kept}', numbered in the declared order of the "
+        "parts. Move them where they belong; they have been paid for"
+    )
+    return _undelivered(what, error, "the releases of all parts were", kept, said)
+
+
+def _keep(named: Mapping[str, Release], ledger: Path | None) -> Path | None:
+    """The last file, once all are in one outbox; None where there is room in none."""
+    for outbox in _folders(ledger):
         with suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            kept = folder / f"{release.id}.sfumato"
-            with replacing(kept, mode=0o600) as out:
-                out.write(as_bytes(release))
-            return Undelivered(
-                f"{what} after the release was charged: {why.rstrip('.')}. The release is not lost: it is '{kept}'. "
-                "Move it where it belongs; it has been paid for, so do not publish again.",
-                kept,
-            )
+            for name, release in named.items():
+                kept = outbox / name
+                kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with replacing(kept, mode=0o600) as out:
+                    out.write(as_bytes(release))
+            return kept
+    return None
+
+
+def _undelivered(what: str, error: BaseException, charged: str, kept: Path | None, said: str) -> Undelivered:
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    begin = f"{what} after {charged} charged: {why.rstrip('.')}."
+    if kept is not None:
+        return Undelivered(f"{begin} {said}, so do not publish again.", kept)
     return Undelivered(
-        f"{what} after the release was charged: {why.rstrip('.')}. Neither could an outbox, so the release is lost "
-        "with its budget. Free space on the disks, and look at the ledger before publishing again.",
+        f"{begin} Neither could an outbox, so what was charged is lost with its budget. Free space on the disks, and "
+        "look at the ledger before publishing again.",
         None,
     )
 

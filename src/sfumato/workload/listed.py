@@ -80,9 +80,13 @@ class Total(Few):
 
 @dataclass(frozen=True)
 class Blocks(Few):
-    """Every block of `length` cells side by side from the lower end; the last one may be cut short."""
+    """Every block of `length` cells side by side from the lower end; the last one may be cut short.
+
+    Where no closed form says their mean it is taken over at most so many of them, spread evenly.
+    """
 
     length: int
+    most: int = SAMPLED_QUERIES
 
     @property
     def lengths(self) -> frozenset[int]:
@@ -92,7 +96,7 @@ class Blocks(Few):
     def listed(self, n: int) -> tuple[Floats, Floats]:
         """Side by side."""
         count = self.count(n)
-        index = np.arange(count) if count <= SAMPLED_QUERIES else np.arange(SAMPLED_QUERIES) * count // SAMPLED_QUERIES
+        index = np.arange(count) if count <= self.most else np.arange(self.most) * count // self.most
         low = (index * self.length).astype(np.float64)
         return low, np.minimum(low + self.length, float(n))
 

@@ -16,7 +16,7 @@ from sfumato.domain import Domain
 from sfumato.domain.coarser import level_named
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
-from sfumato.workload.axis import CELLS, AxisQueries
+from sfumato.workload.axis import CELLS, SAMPLED_QUERIES, AxisQueries
 from sfumato.workload.grouped import Groups
 from sfumato.workload.listed import TOTAL, Blocks
 from sfumato.workload.part import Part
@@ -36,9 +36,9 @@ def sides(shape: tuple[int, ...], ratio: int) -> list[int]:
     return found + [longest] * (longest > 1)
 
 
-def blocks_of(side: int, shape: tuple[int, ...]) -> tuple[AxisQueries, ...]:
+def blocks_of(side: int, shape: tuple[int, ...], most: int = SAMPLED_QUERIES) -> tuple[AxisQueries, ...]:
     """Cells, blocks or the whole along every axis: an axis that is no longer than a side is summed over."""
-    return tuple(TOTAL if side >= n else CELLS if side == 1 else Blocks(side) for n in shape)
+    return tuple(TOTAL if side >= n else CELLS if side == 1 else Blocks(side, most) for n in shape)
 
 
 @dataclass(frozen=True)
