@@ -19,6 +19,12 @@ OPTIONS = {
     "shifted": [{"width": 2}, {"width": 3}],
     "shifted-edges": [{"width": 2}, {"width": 3}],
     "sorted": [{}, {"group": 2}],
+    "marginals": [
+        {"tables": [[0]], "weights": [1]},
+        {"tables": [[0], [1]], "weights": [2, 1]},
+        {"tables": [[], [0], [0, 1]], "weights": [1, 2, 3]},
+        {"tables": [[0, 1], [1, 2]], "weights": [1, 2]},
+    ],
 }
 
 

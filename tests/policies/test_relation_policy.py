@@ -28,6 +28,22 @@ def test_three_cells_by_hand() -> None:
     assert policy.describe().startswith("the exact number of records for every region is public, jointly")
 
 
+def outermost(sets: set[frozenset[int]]) -> set[frozenset[int]]:
+    """Those that no other one holds."""
+    return {one for one in sets if not any(one < other for other in sets)}
+
+
+def test_a_factor_of_one_cell_keeps_the_others_of_its_term_moving() -> None:
+    space = sf.Line(0, 1, cells=1, name="t") * sf.Line(0, 4, cells=4, name="u") * sf.Line(0, 3, cells=3, name="v")
+    hide = sf.move(1, of="t") & sf.move(2, of="u") & sf.move(1, of="v")
+    policy = sf.policy(space, hide=hide)
+    assert policy.moves.sizes(space.shape).tolist() == [[0, 1, 1], [0, 2, 1]]
+    assert policy.changes == {frozenset({1, 2})}
+    for name in ("edges", "edge-hats", "edge-haar", "identity", "hats"):
+        found = sf.audit(sf.plan(policy, sf.ranges(), epsilon=1, mechanism=name))
+        assert (found.method in ("exact", "argument"), found.epsilon) == (True, 1)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_everything_is_that_of_the_graph_written_out(seed: int) -> None:
     dice = random.Random(seed)
@@ -56,6 +72,11 @@ def test_everything_is_that_of_the_graph_written_out(seed: int) -> None:
             assert told == away[u, v]
     assert policy.diameter >= away[:size, :size].max()
     assert policy.eccentricity >= away[:size, size].max()
+
+    index = np.stack(np.unravel_index(edges[(edges >= 0).all(axis=1)], domain.shape), axis=-1)
+    moved = {frozenset(np.flatnonzero(row).tolist()) for row in index[:, 0] != index[:, 1]}
+    assert outermost(policy.changes) == outermost(moved)
+    assert policy.hides_presence == bool(joined[:size, size].all())
 
     label, public = policy.components
     for u in range(size):

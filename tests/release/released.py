@@ -67,7 +67,7 @@ def with_mechanism(policy: sf.Policy, counts: Any, name: str, options: dict[str,
     guarantee = sf.Guarantee(policy=policy, epsilon=1)  # type: ignore[arg-type]
     return sf.Release(
         id="known",
-        counts=np.array(counts, dtype=np.float64).reshape(policy.domain.shape),
+        estimates=np.array(counts, dtype=np.float64).reshape(policy.domain.shape),
         guarantee=guarantee,
         mechanism=build(name, policy, guarantee.epsilon, **options),
         workload="single cells",

@@ -318,12 +318,12 @@ REFUSALS = {
     "counts of another shape": (
         lambda: sf.Release(
             id="x",
-            counts=np.zeros(3),
+            estimates=np.zeros(3),
             guarantee=known(LINE, range(8)).guarantee,
             mechanism=known(LINE, range(8)).mechanism,
             workload="",
         ),
-        "counts of shape (3,) do not fit the domain's (8,).",
+        "estimates of shape (3,) do not fit the domain's (8,).",
     ),
 }
 

@@ -144,7 +144,7 @@ def test_intervals_hold_at_any_confidence_and_epsilon(domain: str, policy: str, 
 def test_every_mechanism_is_here() -> None:
     places = (("line", "near"), ("grid", "near"), ("graph", "ring"), ("levels", "bounded"))
     names = {name for place in places for name in built(*place, 1)}
-    assert names == set(sf.mechanisms()) - set(WITHOUT)
+    assert names == set(sf.mechanisms()) - set(WITHOUT) - {"marginals"}  # whose answers have a test of their own
 
 
 @pytest.mark.parametrize("name", WITHOUT)

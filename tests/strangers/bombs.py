@@ -245,6 +245,23 @@ def oversized_windows() -> bytes:
     return with_cells(description, 4)
 
 
+def tables(claimed: list[list[int]], rule: Description, rows: int = 4) -> Callable[[], bytes]:
+    """Tables in the place of the cells of a product of any size."""
+
+    def made() -> bytes:
+        description = described(rule, "marginals", tables=claimed, weights=[1] * len(claimed))
+        return with_cells(description | {"format": 4, "tables": claimed}, rows)
+
+    return made
+
+
+def sides(count: int, cells: int) -> list[Description]:
+    return [
+        {"kind": "labels", "name": f"a{i}", "labels": [str(k) for k in range(cells)], "other": None}
+        for i in range(count)
+    ]
+
+
 RELEASES: dict[str, Callable[[], bytes]] = {
     "endless window": endless_window,
     "endless epsilon": endless("epsilon"),
@@ -296,6 +313,13 @@ RELEASES: dict[str, Callable[[], bytes]] = {
         described(policy("unbounded", *[axis(1 << 40, f"a{i}") for i in range(9)])), 4
     ),
     "a thousand axes": lambda: with_cells(described(policy("unbounded", *[axis(1, f"a{i}") for i in range(1000)])), 1),
+    "tables of all axes": tables([list(range(15))], policy("unbounded", *sides(15, 16))),
+    "tables beside a long axis": tables([[1]], policy("bounded", axis(1 << 40), *sides(1, 4))),
+    "tables of many parts": tables([list(range(20))], policy("bounded", *sides(25, 2)), rows=1 << 20),
+    "tables under a wide graph": tables(
+        [[0]], policy("graph", *sides(30, 4), edges=[[0, 1], [1, -1]], publish_component_totals=False)
+    ),
+    "tables under wide moves": tables([[1]], policy("threshold", axis(1 << 24), axis(4, "y"), axis(4, "z"), theta=9)),
     "swollen page": swollen_page,
     "zeros packed": zeros_packed,
     "nested columns": nested_columns,

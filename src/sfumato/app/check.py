@@ -45,7 +45,7 @@ def check(
         meant = question.meant(publication, data, given=publishing.given(out), columns=columns)
         meant.need("data", "path", "the data")
         plan = meant.publication.plan()
-        counts = meant.publication.count(progress=not as_json)
+        counts = meant.publication.count(progress=not as_json, tables=plan.tables)
         told: dict[str, Any] = {}
         ledger = meant.publication.ledger()
         if ledger is not None:

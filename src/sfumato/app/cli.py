@@ -107,8 +107,8 @@ def publish(
         chosen, account, secrets = asked.plan(), asked.ledger(), asked.vault()
         budget = None if account is None else ledger_file(asked.place(str(asked.account.ledger)))
         apart = {"the ledger": budget, "the vault's key": meant.place("output", "key"), "the publication": meant.file}
-        with prepared(place, cells=chosen.policy.domain.size, apart=apart, data=asked.place(records)) as file:
-            counts = asked.count(progress=not as_json)
+        with prepared(place, cells=math.prod(chosen.mechanism.shape), apart=apart, data=asked.place(records)) as file:
+            counts = asked.count(progress=not as_json, tables=chosen.tables)
             if not as_json or (preflight.at_terminal() and not publishing.yes):
                 preflight.tell(counts.report)
             preflight.decide(counts.report, strict=publishing.strict, yes=publishing.yes)

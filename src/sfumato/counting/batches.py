@@ -26,6 +26,7 @@ from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain
 from sfumato.domain.timed import NO_TIME
+from sfumato.linear.tables import Tables
 from sfumato.noise import Source
 
 if TYPE_CHECKING:
@@ -123,15 +124,29 @@ class Batches:
 
 
 def count_batches(
-    stream: Batches, *, drop: bool, limit: int | None, source: Source, advance: Callable[[int], None]
+    stream: Batches,
+    *,
+    drop: bool,
+    limit: int | None,
+    source: Source,
+    advance: Callable[[int], None],
+    tables: Tables | None = None,
 ) -> tuple[NDArray[np.int64], CountReport]:
-    """The flat counts and the report; ``limit`` records an entity at most, when given.
+    """The flat counts, of cells or of tables, and the report; ``limit`` records an entity at most, when given.
 
     Records without coordinates are no records and do not take part in the choice. Records outside the bounds do, even
     where they are dropped afterwards: leaving them out before would let the choice depend on where they lie.
     """
-    tally, placer = empty_tally(stream.domain), Placer(stream.domain, drop=drop)
-    bounded = None if limit is None else Entities(limit, source)
+    tally, placer = empty_tally(stream.domain, tables), Placer(stream.domain, drop=drop)
+    bounded = None if limit is None else Entities(limit, source, cells=stream.domain.size)
+
+    def add(cells: NDArray[np.integer]) -> None:
+        cells = cells[cells >= 0] if drop else cells
+        if tables is None:
+            np.add.at(tally, cells, 1)
+        else:
+            tables.add(tally, cells.astype(np.int64, copy=False))
+
     rows = missing = outside = nobody = unreadable = 0
     for batch in stream:
         cells, present, beyond = hushed("The records could not be placed", partial(placer, batch), stream.view.advice)
@@ -140,7 +155,7 @@ def count_batches(
             unreadable, missing = unreadable + bad, missing - bad
         rows, missing, outside = rows + len(batch), missing + len(batch) - len(cells), outside + beyond
         if bounded is None:
-            np.add.at(tally, cells[cells >= 0] if drop else cells, 1)
+            add(cells)
         else:
             column = batch.column(sum(axis.arity for axis in stream.domain.axes))
             entities = fixed_width(column, np.uint64)
@@ -154,7 +169,7 @@ def count_batches(
         advance(len(batch))
     if bounded is not None:
         for kept in bounded.kept():
-            np.add.at(tally, kept[kept >= 0], 1)
+            add(kept)
     return tally, CountReport(
         rows=rows,
         without_coordinates=missing,

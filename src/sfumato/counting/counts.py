@@ -11,6 +11,7 @@ from sfumato.counting.report import CountReport
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
+from sfumato.linear.tables import Tables
 
 __all__ = ["CountReport", "Counts"]
 
@@ -18,6 +19,9 @@ __all__ = ["CountReport", "Counts"]
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """Exact counts in the shape of the domain: private, to be given to ``plan.publish`` and to nobody else.
+
+    Of a product too large to hold they are those of ``tables`` of some of its factors, one after the other in
+    ``values``.
 
     ``max_per_entity`` is the most records that one entity has among them, or None when nothing bounds it: a
     promise made from such counts speaks of one record. ``dropped`` says that records outside the bounds were left
@@ -35,14 +39,18 @@ class Counts:
     report: CountReport = field(default_factory=CountReport)
     dropped: bool = False
     private: bool = True
+    tables: Tables | None = None
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)
-        if values.dtype.kind not in "iu" or values.shape != self.domain.shape:
+        shape = self.domain.shape if self.tables is None else (self.tables.length,)
+        if values.dtype.kind not in "iu" or values.shape != shape:
             raise InvalidInput(
                 f"values of type {values.dtype} and shape {values.shape} are not counts on this domain. "
-                f"Give whole numbers (int64) in the shape {self.domain.shape}. Nothing was drawn or recorded."
+                f"Give whole numbers (int64) in the shape {shape}. Nothing was drawn or recorded."
             )
+        if self.tables is not None and self.tables.shape != self.domain.shape:
+            raise InvalidInput("tables are those of another domain. Nothing was drawn or recorded.")
         if values.dtype == np.uint64 and (values > np.iinfo(np.int64).max).any():
             raise InvalidInput("values hold a count beyond the range of int64. Nothing was drawn or recorded.")
         if self.max_per_entity is not None:
@@ -53,4 +61,5 @@ class Counts:
 
     def __repr__(self) -> str:
         bound = "" if self.max_per_entity is None else f", max_per_entity={self.max_per_entity}"
-        return f"Counts({self.domain!r}{bound})"
+        tables = "" if self.tables is None else f", {len(self.tables.sets)} tables"
+        return f"Counts({self.domain!r}{bound}{tables})"

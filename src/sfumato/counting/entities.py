@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.counting.reservoir import Reservoir
-from sfumato.counting.spill import Block, Records, Spill
+from sfumato.counting.spill import Block, Records, Spill, number_for
 from sfumato.noise import Source
 
 ROWS = 1 << 23
-"""Records held in memory before they are put away, twelve bytes each."""
+"""Records held in memory before they are put away, twelve bytes each, or sixteen where there are very many cells."""
 
 _BITS = 6
 _HEAPS = 1 << _BITS
@@ -27,8 +27,9 @@ _HEAPS = 1 << _BITS
 class Entities:
     """All records offered, and after :meth:`kept` how many were left out."""
 
-    def __init__(self, limit: int, source: Source, *, rows: int = ROWS) -> None:
+    def __init__(self, limit: int, source: Source, *, rows: int = ROWS, cells: int = 0) -> None:
         self.limit, self.source, self.rows = limit, source, rows
+        self._number = number_for(cells)
         self.cut = self.entities_cut = 0
         self._held: list[tuple[Records, NDArray[np.int64]]] = []  # dealt batches, and where each heap begins in them
         self._count = 0
@@ -38,15 +39,15 @@ class Entities:
     def add(self, entities: NDArray[np.uint64], cells: NDArray[np.int64]) -> None:
         """Offer records: the digests of their entities, and their cells."""
         order, starts = dealt(entities)
-        self._held.append(((entities[order], cells[order].astype(np.int32)), starts))
+        self._held.append(((entities[order], cells[order].astype(self._number)), starts))
         self._count += len(cells)
         if self._count >= self.rows:
             self._put_away()
 
-    def kept(self) -> Iterator[NDArray[np.int32]]:
+    def kept(self) -> Iterator[NDArray[np.integer]]:
         """The cells of the records that were chosen, heap by heap."""
         for heap, blocks in enumerate(self._blocks):
-            reservoir = Reservoir(self.limit, self.source)
+            reservoir = Reservoir(self.limit, self.source, number=self._number)
             if self._spill is not None:
                 for block in blocks:
                     reservoir.add(*self._spill.read(block))
@@ -61,12 +62,12 @@ class Entities:
         """What is in memory of a heap."""
         parts = [(e[s[heap] : s[heap + 1]], c[s[heap] : s[heap + 1]]) for (e, c), s in self._held]
         if not parts:
-            return np.empty(0, np.uint64), np.empty(0, np.int32)
+            return np.empty(0, np.uint64), np.empty(0, self._number)
         return np.concatenate([e for e, _ in parts]), np.concatenate([c for _, c in parts])
 
     def _put_away(self) -> None:
         if self._spill is None:
-            self._spill = Spill()
+            self._spill = Spill(self._number)
         for heap, blocks in enumerate(self._blocks):
             blocks.append(self._spill.write(self._heap(heap)))
         self._held, self._count = [], 0

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.counting.spill import Number
 from sfumato.noise import Source
 
 WAITING = 1 << 21
@@ -28,22 +29,22 @@ _GROUPS = 1 << 15  # entities thinned at a time: what they need stays in the cac
 class Reservoir:
     """The records kept so far, at most ``limit`` of each entity."""
 
-    def __init__(self, limit: int, source: Source, *, waiting: int = WAITING) -> None:
+    def __init__(self, limit: int, source: Source, *, waiting: int = WAITING, number: Number = np.int32) -> None:
         self.limit, self.source, self.waiting = limit, source, waiting
         self._entities = np.empty(0, np.uint64)  # of the kept records, grouped
-        self._cells = np.empty(0, np.int32)
+        self._cells: NDArray[np.integer] = np.empty(0, number)
         self._passed = np.empty(0, np.int64)  # records left out, at their entity's first kept one
-        self._new: list[tuple[NDArray[np.uint64], NDArray[np.int32]]] = []
+        self._new: list[tuple[NDArray[np.uint64], NDArray[np.integer]]] = []
         self._rows = 0
 
-    def add(self, entities: NDArray[np.uint64], cells: NDArray[np.int32]) -> None:
+    def add(self, entities: NDArray[np.uint64], cells: NDArray[np.integer]) -> None:
         """Offer records. Entities are 64-bit digests; two that collide would share their m (see `Batches`)."""
         self._new.append((entities, cells))
         self._rows += len(cells)
         if self._rows >= max(self.waiting, len(self._cells)):  # each row is sorted a few times, not at every turn
             self._thin()
 
-    def kept(self) -> NDArray[np.int32]:
+    def kept(self) -> NDArray[np.integer]:
         """The cells of the records that were chosen."""
         self._thin()
         return self._cells

@@ -19,6 +19,7 @@ from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.exact import positive_int
+from sfumato.linear.tables import Tables
 from sfumato.noise import Source, SystemSource
 from sfumato.noise.source import require
 
@@ -33,6 +34,16 @@ class AllowsDropping(Protocol):
         """Whether a record may vanish at the border without the policy noticing."""
 
 
+class AsksTables(Protocol):
+    """What counting asks of a workload: which axes it asks about, part by part."""
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a domain on which it makes no sense."""
+
+    def kept(self, domain: Domain) -> tuple[tuple[int, ...], ...] | None:
+        """The positions of the axes that each part asks about; None where it asks for cells."""
+
+
 def count(
     data: Any,
     domain: Domain,
@@ -45,6 +56,7 @@ def count(
     max_per_entity: int | None = None,
     outside: Literal["clamp", "drop"] = "clamp",
     policy: AllowsDropping | None = None,
+    tables: AsksTables | None = None,
     engine: Engine | None = None,
     progress: Progress = None,
     source: Source | None = None,
@@ -94,6 +106,10 @@ def count(
     Without an entity a
     release speaks of one record.
 
+    *Tables.* Of a product with more cells than can be held, ``tables=sf.marginals(2)`` counts the tables that are asked
+    for, everything else summed over, in one pass and without the product. Give the plan's own workload. A record has
+    the same cell as ever, and the bound on what an entity contributes holds for all tables together.
+
     ``engine="numpy"`` brings the needed columns here batch by batch, in memory that does not grow with the
     data; ``"native"`` runs one expression and a group-by in the engine of the frame. Both give the same
     counts. By default lazy frames (Polars, PySpark) stay where they are, and the rest is streamed; times of Dask,
@@ -108,8 +124,8 @@ def count(
     """
     own = {
         "x": False, "y": False, "z": False, "columns": columns, "entity": entity, "max_per_entity": max_per_entity,
-        "outside": None if outside == "clamp" else outside, "policy": policy, "engine": engine, "progress": progress,
-        "source": source,
+        "outside": None if outside == "clamp" else outside, "policy": policy, "tables": tables, "engine": engine,
+        "progress": progress, "source": source,
     }  # fmt: skip
     columns, axes = told_of_places(domain, columns, axes)
     check_keywords(domain, axes, {name: value not in (None, False) for name, value in own.items()}, columns)
@@ -126,6 +142,7 @@ def count(
         )
     if engine == "native":
         refuse_dear(domain)
+    layout = None if tables is None else _layout(tables, domain, engine)
     randomness = SystemSource() if source is None else require(source)
     data, columns = _unfolded(data, domain, columns, axes, by_two=x is not None or y is not None)
     chosen = choose_columns(domain, (x, y, z), columns, entity, axes)
@@ -136,16 +153,43 @@ def count(
                 "engine='native' on Ibis is for DuckDB and Polars: how other backends calculate is not tested. Nothing "
                 "was counted. Leave engine= out: the needed columns are then brought here, batch by batch."
             )
-        if engine == "native" or (engine is None and entity is None and _stays(view.frame, domain)):
+        stays = layout is None and entity is None and _stays(view.frame, domain)
+        if engine == "native" or (engine is None and stays):
             tally, report = count_native(view, domain, drop=drop)
         else:
             stream = Batches(view, domain, database, entity=entity)
             with advancing(progress, stream.rows if is_files(data) else None) as advance:
-                tally, report = count_batches(stream, drop=drop, limit=limit, source=randomness, advance=advance)
-    report = replace(report, in_other_box=in_other_box(tally, domain))
+                tally, report = count_batches(
+                    stream, drop=drop, limit=limit, source=randomness, advance=advance, tables=layout
+                )
+    if layout is None:
+        report = replace(report, in_other_box=in_other_box(tally, domain))
+        tally = tally.reshape(domain.shape)
     report.warn()
     chance = limit is None or source is None or source.private
-    return Counts(tally.reshape(domain.shape), domain, limit, report, dropped=drop, private=chance)
+    return Counts(tally, domain, limit, report, dropped=drop, private=chance, tables=layout)
+
+
+def _layout(tables: AsksTables, domain: Domain, engine: Engine | None) -> Tables:
+    """The tables that hold all that is asked."""
+    if not hasattr(tables, "kept"):
+        raise InvalidInput(
+            f"tables={type(tables).__name__} is not a workload. Nothing was counted. Give what the plan is made for, "
+            "such as sf.marginals(2)."
+        )
+    tables.check(domain)
+    kept = tables.kept(domain)
+    if kept is None:
+        raise InvalidInput(
+            "tables asks for queries on single cells, which are no tables of some factors. Nothing was counted. Leave "
+            "tables= out, or give sf.marginals(…)."
+        )
+    if engine == "native":
+        raise InvalidInput(
+            "engine='native' counts cells, and tables=… are counted here, batch by batch. Nothing was counted. Leave "
+            "engine= out."
+        )
+    return Tables.holding(domain.shape, kept)
 
 
 def _unfolded(

@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 
 from sfumato.errors import TooLarge
 
-Records = tuple[NDArray[np.uint64], NDArray[np.int32]]
+Records = tuple[NDArray[np.uint64], NDArray[np.integer]]
 """Digests of entities, and cells."""
+
+Number = type[np.int32] | type[np.int64]
+"""What the numbers of cells are kept in."""
+
+
+def number_for(cells: int) -> Number:
+    """The shorter one where no number of a cell is beyond it."""
+    return np.int32 if cells <= 1 << 31 else np.int64
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,9 @@ class Block:
 class Spill:
     """A temporary file of records."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: Number = np.int32) -> None:
+        self._number = number
+        self._row = 8 + np.dtype(number).itemsize
         self._key = os.urandom(32)
         self._file = tempfile.TemporaryFile(prefix="sfumato-")  # noqa: SIM115  # closed when the object goes
         self._size = 0
@@ -49,15 +59,15 @@ class Spill:
                 f"The records do not fit into the temporary directory {tempfile.gettempdir()!r}. Nothing was counted. "
                 "Free some space there, or set TMPDIR to another directory."
             ) from error
-        self._size += len(cells) * 12
+        self._size += len(cells) * self._row
         return block
 
     def read(self, block: Block) -> Records:
         """Fetch records back."""
         self._file.seek(block.offset)
-        data = self._apply(block, self._file.read(block.rows * 12))
+        data = self._apply(block, self._file.read(block.rows * self._row))
         split = block.rows * 8
-        return np.frombuffer(data[:split], np.uint64), np.frombuffer(data[split:], np.int32)
+        return np.frombuffer(data[:split], np.uint64), np.frombuffer(data[split:], self._number)
 
     def close(self) -> None:
         """Give the space back."""

@@ -15,6 +15,7 @@ from sfumato.counting.report import CountReport
 from sfumato.domain import Domain
 from sfumato.domain.order import other_box
 from sfumato.errors import TooLarge
+from sfumato.linear.tables import Tables
 
 MAX_CELLS = 1 << 28
 """A dense array of more cells than this (2 GB) is refused before anything is read."""
@@ -25,12 +26,22 @@ MISSING, UNREADABLE = -1, -2
 _BLOCK = 1 << 17
 
 
-def empty_tally(domain: Domain) -> NDArray[np.int64]:
-    """A flat array of zeros, or a refusal when it could not be held."""
+def empty_tally(domain: Domain, tables: Tables | None = None) -> NDArray[np.int64]:
+    """A flat array of zeros, one for each cell of the domain or of its tables, or a refusal when it could not be
+    held.
+    """
+    if tables is not None:
+        if tables.length > MAX_CELLS:
+            raise TooLarge(
+                f"The tables have {tables.length} cells together; counting holds one number for each and allows "
+                f"{MAX_CELLS}. Nothing was read. Ask for tables of fewer factors."
+            )
+        return np.zeros(tables.length, dtype=np.int64)
     if domain.size > MAX_CELLS:
+        several = " Or count tables of a few factors each: sf.count(…, tables=sf.marginals(2))."
         raise TooLarge(
             f"The domain has {domain.size} cells; counting holds one number for each and allows {MAX_CELLS}. "
-            "Nothing was read. Use fewer cells."
+            f"Nothing was read. Use fewer cells.{several if len(domain.factors) > 1 else ''}"
         )
     return np.zeros(domain.size, dtype=np.int64)
 

@@ -87,6 +87,12 @@ class Domain:
             tuple(Factor(f.name, tuple(place[i] for i in f.positions)) for f in kept),
         )
 
+    def along(self, axes: Sequence[int]) -> Domain:
+        """The product of some of the axes alone, given by their positions, rising; of a factor what is left of it."""
+        place = {old: new for new, old in enumerate(axes)}
+        kept = [Factor(f.name, tuple(place[i] for i in f.positions if i in place)) for f in self.factors]
+        return Domain(tuple(self.axes[i] for i in axes), tuple(factor for factor in kept if factor.positions))
+
     def factor(self, name: str) -> Factor:
         """The factor of a name, or the one that an axis of this name belongs to."""
         for factor in self.factors:

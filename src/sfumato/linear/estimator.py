@@ -22,6 +22,7 @@ from sfumato.linear.groups import runs_of, some_groups
 from sfumato.linear.queries import joint_gram
 
 if TYPE_CHECKING:
+    from sfumato.linear.operator import Operator
     from sfumato.linear.queries import AllOfAKind, Queries
 
 Array = NDArray[Any]
@@ -178,6 +179,20 @@ class Estimator(ABC):
             return self._written_moments(shape, low, high)
         moments = [factor.range_moments(low[:, i], high[:, i]) for i, factor in enumerate(self.factors)]
         return reduce(np.multiply, [m[0] for m in moments]), reduce(np.multiply, [m[1] for m in moments])
+
+    def alike(self, low: Floats, high: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """(one box for each kind, the kind of every box) where boxes of one kind are felt alike by rule; None: no rule
+        says.
+        """
+        del low, high
+        return None
+
+    def grouped(self, axis: int, of: NDArray[np.int64]) -> Operator | None:
+        """The same with one row a group along an axis of a domain, where that has a structure of its own; None
+        elsewhere.
+        """
+        del axis, of
+        return None
 
     def grouped_moments(self, axis: int, of: Integers, low: Floats, high: Floats) -> tuple[Array, Array] | None:
         """As `box_moments`, where along one axis the groups 0, 1, … into which `of` puts its cells stand in their

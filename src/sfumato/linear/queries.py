@@ -44,6 +44,9 @@ class Queries(Protocol):
     def gram(self, n: int) -> Floats:
         """That of all pairs."""
 
+    def spread(self, n: int) -> tuple[float, float]:
+        """(the mean of ‖q - q̄‖², the mean of q̄²) over the queries q, q̄ being the mean of q along the axis."""
+
     def weights(self, n: int) -> Floats:
         """For queries in step: the share of each cell in each of them, one row a query."""
 

@@ -1,9 +1,9 @@
 """Mechanisms: integer noise, carried to the counts by a map; one file each, in families.
 
-`cells`, `edges`, `grids`, `points` and `partitions` are the families; every mechanism declares its `Entry` in its own
-file, and `registry` lists what plans weigh, with what users have registered. `forms` are the ways in which outputs come
-about, by which the auditor knows a mechanism. A mechanism states its cost before it sees a count, and only its `run`
-and `draw`, and what these call, ever see one.
+`cells`, `edges`, `grids`, `points`, `partitions` and `tables` are the families; every mechanism declares its `Entry` in
+its own file, and `registry` lists what plans weigh, with what users have registered. `forms` are the ways in which
+outputs come about, by which the auditor knows a mechanism. A mechanism states its cost before it sees a count, and only
+its `run` and `draw`, and what these call, ever see one.
 """
 
 from sfumato.linear.boxes import SummedArea
@@ -18,6 +18,7 @@ from sfumato.mechanism.registry import (
     fresh,
     mechanism_from_spec,
     mechanisms,
+    needs_cells,
     register,
     registered,
     tunings,
@@ -41,6 +42,7 @@ __all__ = [
     "fresh",
     "mechanism_from_spec",
     "mechanisms",
+    "needs_cells",
     "register",
     "registered",
     "rows_of",

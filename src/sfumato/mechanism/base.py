@@ -21,6 +21,7 @@ from sfumato.workload import Workload
 
 if TYPE_CHECKING:
     from sfumato.mechanism.points.sorted import SortedMechanism
+    from sfumato.mechanism.tables.marginals import MarginalsMechanism
 
 # The declared cap: arithmetic is laid out for as many records. Beyond it a total is no longer exact in double
 # precision, and no set of records is as large. Whether sums could leave 64 bits is judged from it, never from counts.
@@ -77,6 +78,28 @@ class Mechanism(ABC):
     def by_points(self) -> SortedMechanism | None:
         """Itself where it measures sorted records in the place of counts."""
         return None
+
+    @property
+    def by_tables(self) -> MarginalsMechanism | None:
+        """Itself where it sees tables of some factors in the place of cells."""
+        return None
+
+    def seen(self, counts: Integers) -> Integers:
+        """What it sees of the flat counts of all cells: these, or tables of them."""
+        return counts
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of its estimates, as a release keeps them: the domain's."""
+        return self.policy.domain.shape
+
+    def shaped(self, estimates: Floats) -> Floats:
+        """Estimates in their shape."""
+        return estimates.reshape(self.shape)
+
+    def records(self, counts: Any) -> Any:
+        """The number of records in what it sees, or estimates."""
+        return counts.sum()
 
     @property
     def refinable(self) -> bool:

@@ -39,7 +39,7 @@ def singular_value_bound(policy: Policy, workload: Workload, epsilon: Fraction) 
     parts = workload.parts(policy.domain)
     if parts is not None and len(parts) == 1:
         kinds = parts[0].kinds
-        if not policy.moves.exist and policy.absent is not None and policy.absent.all():
+        if not policy.moves.exist and policy.hides_presence:
             norms = [kind.nuclear_norm(n) for kind, n in zip(kinds, shape, strict=True)]
             if None not in norms:
                 nuclear = math.prod(norm for norm in norms if norm is not None)

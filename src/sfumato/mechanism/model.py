@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato._types import Floats
+from sfumato._types import Floats, Integers
 from sfumato.domain import Domain
 from sfumato.linear import Operator
 from sfumato.linear.estimator import Estimator, range_weights
@@ -126,6 +126,12 @@ class NoiseModel:
             for i, coefficients in enumerate(self.coefficients(dense)):
                 totals[i] += float((coefficients**2).sum())
         return [total / rows for total in totals]
+
+    def alike(self, low: Floats, high: Floats) -> tuple[Integers, Integers] | None:
+        """(one range for each kind, the kind of every range) where ranges of one kind feel all noise alike by rule;
+        None where no rule says.
+        """
+        return self.blocks[0].estimator.alike(low, high) if len(self.blocks) == 1 and not self.centred else None
 
     @property
     def largest_coefficient(self) -> float:

@@ -22,6 +22,7 @@ from sfumato.mechanism.entry import Builder, Entry, Options, Settings, as_it_is,
 from sfumato.mechanism.grids import shifted
 from sfumato.mechanism.partitions import adaptive, adaptive_grid
 from sfumato.mechanism.points import sorted as sorted_points
+from sfumato.mechanism.tables import marginals
 from sfumato.policies import Policy
 from sfumato.workload import Workload
 
@@ -47,6 +48,7 @@ _OURS = (
     adaptive.DAWA,
     adaptive_grid.ADAPTIVE_GRID,
     greedy.GREEDY,
+    marginals.MARGINALS,
 )
 _HOUSE = {entry.name: entry for entry in _OURS}
 _UNLISTED = {GIVEN.name: GIVEN}  # a plan takes it as strategy=…, and files name it
@@ -256,7 +258,14 @@ def tunings(name: str, policy: Policy, workload: Workload) -> list[Options]:
     return list(_named(name).tunings(policy, workload))
 
 
-def variants(policy: Policy, workload: Workload) -> Iterator[tuple[str, Options]]:
-    """Every mechanism with every setting that a plan tries for a workload."""
-    for name in mechanisms():
+def needs_cells(name: str) -> bool:
+    """Whether a mechanism holds all cells of the domain in memory."""
+    return not _named(name).by_tables
+
+
+def variants(policy: Policy, workload: Workload, *, cells: bool = True) -> Iterator[tuple[str, Options]]:
+    """Every mechanism with every setting that a plan tries for a workload; without `cells`, of those alone that need no
+    memory for all of them.
+    """
+    for name in (name for name in mechanisms() if cells or not needs_cells(name)):
         yield from ((name, dict(chosen)) for chosen in _named(name).candidates(policy, workload))

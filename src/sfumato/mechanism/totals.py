@@ -34,7 +34,7 @@ def component_sums(policy: Policy, flat: Integers) -> Integers:
 
 def with_exact_totals(policy: Policy, estimates: Floats, totals: Integers) -> Floats:
     """Estimates that sum to every public total exactly."""
-    exact = _rows_with_totals(component_table(policy, estimates), totals)
+    exact = with_rows_exact(component_table(policy, estimates), totals)
     apart = policy.public_axes
     rest = [n for i, n in enumerate(policy.domain.shape) if i not in apart]
     whole = exact.reshape([policy.domain.shape[i] for i in apart] + rest)
@@ -43,10 +43,10 @@ def with_exact_totals(policy: Policy, estimates: Floats, totals: Integers) -> Fl
 
 def with_exact_total(estimates: Floats, total: int) -> Floats:
     """Estimates that sum to the public total exactly, in floating point and in any order of addition."""
-    return _rows_with_totals(estimates[None], np.array([total], dtype=np.int64))[0]
+    return with_rows_exact(estimates[None], np.array([total], dtype=np.int64))[0]
 
 
-def _rows_with_totals(table: Floats, totals: Integers) -> Floats:
+def with_rows_exact(table: Floats, totals: Integers) -> Floats:
     """Rows that sum to their totals exactly.
 
     They are rounded to a binary fraction so fine that no sum of them needs more than 53 bits, and the few units that

@@ -64,7 +64,9 @@ def _scales(model: NoiseModel, domain: Domain) -> Iterator[ScaleError]:
             for position, kind in zip(factor.positions, blocks_of(side, shape, SOME_BLOCKS), strict=True):
                 kinds[position] = kind
             blocks = tuple(min(side, n) for n in shape)
-            yield ScaleError(factor.name, blocks, model.error_of(kinds), whole=blocks == shape)
+            error = model.error_of(kinds)
+            if math.isfinite(error):  # tables may tell nothing of a factor
+                yield ScaleError(factor.name, blocks, error, whole=blocks == shape)
 
 
 def in_words(found: tuple[ScaleError, ...], domain: Domain) -> str:

@@ -94,6 +94,17 @@ class Plan:
         )
 
     @property
+    def tables(self) -> Workload | None:
+        """What `sf.count(…, tables=…)` is given for it: its workload where it measures tables, None where cells.
+
+        >>> space = sf.Line(0, 24, cells=24, name="t") * sf.Categories(["bus", "bike"], name="mode")
+        >>> plan = sf.plan(sf.bounded(space), sf.marginals(1), epsilon=1, mechanism="marginals")
+        >>> sf.count({"t": [3, 7], "mode": ["bus", "bus"]}, space, tables=plan.tables).values[-2:].tolist()  # private
+        [2, 0]
+        """
+        return None if self.mechanism.by_tables is None else self.workload
+
+    @property
     def typical_error(self) -> float:
         """The half-width within which about 95 % of the workload's answers will lie: 1.96 root mean squared errors."""
         return 1.96 * math.sqrt(self.expected_error)

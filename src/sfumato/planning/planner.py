@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
 from sfumato.exact import Number, positive_fraction, positive_int, shown
-from sfumato.mechanism import Mechanism, rows_of, tunings, variants
+from sfumato.mechanism import Mechanism, mechanisms, needs_cells, rows_of, tunings, variants
 from sfumato.mechanism import fresh as build
 from sfumato.noise import DiscreteLaplace
 from sfumato.planning.plan import Alternative, Plan
@@ -61,15 +62,15 @@ def plan(
         mechanism, options = _given(strategy, mechanism, policy)
     public = None if like is None else public_counts(like, policy.domain)
     guess = None if records is None else positive_int(records, "records")
-    tried = list(variants(policy, workload)) if mechanism is None else [(mechanism, options)]
+    weighed: list[tuple[float, Mechanism]] = []
+    others: list[Alternative] = []
+    tried = _tried(policy, workload, mechanism, options, others)
     guessed = False
     if mechanism is not None and not options and (settings := tunings(mechanism, policy, workload)):
         tried = [(mechanism, chosen) for chosen in settings]
         if public is None and build(mechanism, policy, share, **settings[0]).biased:
             # A setting has to be chosen, and not by the private data: by a population that nobody lives in.
             public, guessed = reference_counts(policy.domain), True
-    weighed: list[tuple[float, Mechanism]] = []
-    others: list[Alternative] = []
     seen: dict[str, list[float]] = {}
     for name, chosen in tried:
         if _past_its_best(seen.get(name, [])):
@@ -106,6 +107,46 @@ def plan(
         max_per_entity=count,
         basis=_basis(best, like is not None, guessed, best_error),
     )
+
+
+def _tried(
+    policy: Policy, workload: Workload, mechanism: str | None, options: dict[str, Any], others: list[Alternative]
+) -> list[tuple[str, dict[str, Any]]]:
+    """What is weighed: every mechanism, or the named one; of a domain whose cells no memory holds those that need none
+    of it, and among the `others` why the rest is left out.
+    """
+    too_large = _too_large(policy.domain.size)
+    if not too_large:
+        return [(mechanism, options)] if mechanism is not None else list(variants(policy, workload))
+    if mechanism is not None:
+        if needs_cells(mechanism):
+            raise TooLarge(_refused(policy.domain, too_large))
+        return [(mechanism, options)]
+    found = list(variants(policy, workload, cells=False))
+    if not found:
+        raise TooLarge(_refused(policy.domain, too_large))
+    others += [
+        Alternative(name, "", None, f"too large: {policy.domain.size:,} cells")
+        for name in mechanisms()
+        if needs_cells(name)
+    ]
+    return found
+
+
+def _refused(domain: Domain, too_large: str) -> str:
+    several = (
+        " Or ask for tables of a few factors each, as sf.marginals(2) does: these are measured without the cells of "
+        "their product."
+    )
+    return f"{too_large}. Use fewer cells.{several if len(domain.factors) > 1 else ''}"
+
+
+def _too_large(cells: int) -> str:
+    """Why so many cells (or numbers in tables) do not fit; empty where they do."""
+    needed, there = cells * BYTES_PER_CELL, _memory()
+    if needed <= there:
+        return ""
+    return f"{cells:,} cells need about {needed / 2**30:,.1f} GiB, this machine has {there / 2**30:.1f}"
 
 
 def _given(strategy: Any, mechanism: str | None, policy: Policy) -> tuple[str, dict[str, Any]]:
@@ -145,7 +186,10 @@ def epsilon_for(
     if strategy is not None:
         mechanism, options = _given(strategy, mechanism, policy)
     found: list[Fraction] = []
-    for name, chosen in [(mechanism, options)] if mechanism is not None else variants(policy, workload):
+    tried = _tried(policy, workload, mechanism, options, [])
+    if mechanism is not None and not options:
+        tried = [(mechanism, chosen) for chosen in tunings(mechanism, policy, workload)] or tried
+    for name, chosen in tried:
         try:
             terms = _unit_terms(build(name, policy, Fraction(1), **chosen), workload)
         except SfumatoError:
@@ -174,7 +218,13 @@ def _unit_terms(built: Mechanism, workload: Workload) -> list[tuple[float, Fract
 def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | None, records: int | None) -> float:
     """From the law of the noise, rehearsed on public counts, or modelled for a number of records; else NaN."""
     if not built.biased and built.model is not None:  # a family of many grids is not built for nothing
-        return built.model.expected_error(workload, built.policy.domain)
+        error = built.model.expected_error(workload, built.policy.domain)
+        if math.isinf(error):
+            raise InvalidInput(
+                f"mechanism={built.name!r} measures tables that do not tell all that is asked. Nothing was computed. "
+                "Leave mechanism= out, or name tables that hold it."
+            )
+        return error
     if public is not None:
         return rehearsed_error(built, public, workload)
     return math.nan if records is None else built.modelled_error(workload, records)
@@ -235,12 +285,6 @@ def _checked(
     budget = positive_fraction(epsilon, "epsilon")
     count = None if max_per_entity is None else positive_int(max_per_entity, "max_per_entity")
     workload.check(policy.domain)
-    needed, there = policy.domain.size * BYTES_PER_CELL, _memory()
-    if needed > there:
-        raise TooLarge(
-            f"{policy.domain.size:,} cells need about {needed / 2**30:.1f} GiB, this machine has "
-            f"{there / 2**30:.1f}. Use fewer cells."
-        )
     return budget, budget / (count or 1), count
 
 

@@ -4,11 +4,12 @@ A policy answers with distances, sensitivities and exchange rates, exactly, from
 counts, and nothing is expanded to a list of edges but what the user listed.
 """
 
+from sfumato.policies.absent import ABSENT
 from sfumato.policies.builders import bounded, graph, threshold, unbounded
 from sfumato.policies.described import policy_from_spec
 from sfumato.policies.equivalence import Transformed, transform
 from sfumato.policies.exchange import exchange_rate
-from sfumato.policies.moves import ABSENT, Complete, Explicit, Moves, NoMoves, Stencil
+from sfumato.policies.moves import Complete, Explicit, Moves, NoMoves, Stencil
 from sfumato.policies.policy import Policy
 from sfumato.policies.price import price
 from sfumato.policies.product_moves import Leg, ProductMoves

@@ -12,7 +12,8 @@ from sfumato.domain import Domain, Labels
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole, positive_int
 from sfumato.linear import distinct_rows
-from sfumato.policies.moves import ABSENT, LARGEST_EDGE_LIST, Complete, Explicit, NoMoves, Stencil, _Absent
+from sfumato.policies.absent import ABSENT, _Absent
+from sfumato.policies.moves import LARGEST_EDGE_LIST, Complete, Explicit, NoMoves, Stencil
 from sfumato.policies.policy import Policy
 from sfumato.policies.within import half_box
 from sfumato.relations import anything, presence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.policies.moves import ABSENT
+from sfumato.policies.absent import ABSENT
 from sfumato.policies.wide import large_diameter
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def eccentricity(policy: Policy) -> float:
     """The largest distance from a cell to ⊥; an upper bound where there are very many cells and sources."""
     if policy.absent is None:
         return math.inf
-    if policy.absent.all():
+    if policy.hides_presence:
         return 1
     return float(to_absent(policy, np.arange(policy.domain.size)).max())
 

@@ -26,7 +26,7 @@ from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole
 from sfumato.linear import Incidence, Matrix, Operator
 from sfumato.linear.operator import as_operator
-from sfumato.policies.moves import ABSENT
+from sfumato.policies.absent import ABSENT
 from sfumato.policies.policy import Policy
 from sfumato.policies.spanner import Spanner
 from sfumato.policies.tree import Tree

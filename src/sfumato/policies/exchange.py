@@ -27,7 +27,7 @@ def exchange_rate(account: Policy, release: Policy) -> int:
     if account == release:
         return 1
     moves = account.moves
-    universal = (moves.join_all or not moves.exist) and (account.absent is None or bool(account.absent.all()))
+    universal = (moves.join_all or not moves.exist) and (account.absent is None or account.hides_presence)
     if account.domain != release.domain and not universal:
         raise PolicyMismatch(
             f"the account's policy ({account.describe()}) lives on the cells of {account.domain!r}, the release on "
@@ -35,7 +35,7 @@ def exchange_rate(account: Policy, release: Policy) -> int:
         )
     largest = 0.0
     if account.absent is not None:
-        everywhere = bool(account.absent.all())
+        everywhere = account.hides_presence
         largest = release.eccentricity if everywhere else _masked(account, release)
     if account.moves_exist or moves.join_all:  # replace-one says the same on one cell as on many
         largest = max(largest, _moved(account, release))

@@ -22,16 +22,6 @@ LARGEST_EDGE_LIST = 50_000_000
 SEARCHED = 2_000
 
 
-class _Absent(int):
-    """⊥, "not there". In arrays of edges it is written -1."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT = _Absent(-1)
-
-
 class Moves(ABC):
     """The edges between cells. What needs no list of them is said by each form itself; ways through ⊥ are not its own.
 
@@ -66,6 +56,12 @@ class Moves(ABC):
         """How far moves lead along every axis: a row for every kind of move, or for those that no other exceeds."""
         del shape
         raise NotImplementedError(f"{type(self).__name__} are searched.")
+
+    def changes(self, shape: tuple[int, ...]) -> set[frozenset[int]]:
+        """The axes along which one move may change a record at once: those of every kind of move, or of those kinds
+        that no other exceeds.
+        """
+        return {frozenset(np.flatnonzero(row).tolist()) for row in self.sizes(shape)}
 
     def longest_along(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """For every axis a number of grid edges that no move which crosses some of that axis exceeds, on all axes
@@ -299,6 +295,11 @@ class Explicit(Moves):
         """The length of the list."""
         del shape
         return len(self.pairs)
+
+    def changes(self, shape: tuple[int, ...]) -> set[frozenset[int]]:
+        """Read off the list."""
+        tail, head = (np.stack(np.unravel_index(cells, shape), axis=-1) for cells in self.pairs.T)
+        return {frozenset(np.flatnonzero(row).tolist()) for row in np.unique(tail != head, axis=0)}
 
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The list itself."""

@@ -18,7 +18,8 @@ from sfumato.exact import is_whole
 from sfumato.linear import Operator
 from sfumato.policies import distance as _distance
 from sfumato.policies import sensitivity as _sensitivity
-from sfumato.policies.moves import ABSENT, Moves
+from sfumato.policies.absent import ABSENT
+from sfumato.policies.moves import Moves
 from sfumato.relations import Relation
 
 if TYPE_CHECKING:
@@ -94,6 +95,18 @@ class Policy:
         """Whether no record can appear or vanish, so that the number of records is not hidden at all."""
         return self.joined is None
 
+    @cached_property
+    def hides_presence(self) -> bool:
+        """Whether a record may appear and vanish in every cell; of domains of any size."""
+        if self.relation is not None and self.relation.hides_presence:
+            return True
+        return self.absent is not None and bool(self.absent.all())
+
+    @cached_property
+    def changes(self) -> set[frozenset[int]]:
+        """The axes along which one change from cell to cell may move a record at once; none of them is in vain."""
+        return {axes for axes in self.moves.changes(self.domain.shape) if axes}
+
     @property
     def allows_dropping(self) -> bool:
         """Whether points outside the bounds may be dropped: only where leaving the domain is a change that the policy
@@ -101,7 +114,7 @@ class Policy:
         """
         if self.arguments.get("sources") == "boundary":
             return True
-        return self.absent is not None and bool(self.absent.all())
+        return self.hides_presence
 
     @property
     def structured(self) -> bool:
@@ -142,7 +155,7 @@ class Policy:
         """(label of every cell, whether the total of that component is public): what no path can hide."""
         if self.moves.follow_rule:
             return np.zeros(self.domain.size, dtype=np.int64), np.array([self.total_is_public])
-        if self.absent is not None and self.absent.all():
+        if self.hides_presence:
             return np.zeros(self.domain.size, dtype=np.int64), np.array([False])
         label = self.moves.labels(self.domain.shape)
         if self.absent is not None:  # whoever is joined to ⊥ is joined to all others that are
@@ -158,7 +171,7 @@ class Policy:
     @cached_property
     def connected(self) -> bool:
         """Whether every cell can be reached from every other one."""
-        if self.moves.follow_rule:
+        if self.moves.follow_rule or self.hides_presence:
             return True
         return len(np.unique(self.components[0])) == 1
 

@@ -159,7 +159,9 @@ def _by_name(rule: Rule, by: Rule, axes: int) -> float:
     asked, given = cast(Move, rule), cast(Move, by)
     if given.keep is not None:  # what is one group there may be several here
         return math.inf
-    if asked.delta.unit != given.delta.unit or (asked.metric != given.metric and axes > 1):
+    if asked.delta.unit != given.delta.unit:
+        return math.inf
+    if asked.metric != given.metric and (axes > 1 or asked.delta.unit == METRES):  # along one axis of numbers all agree
         return math.inf
     if asked.delta.amount <= given.delta.amount:
         return 1.0

@@ -26,7 +26,8 @@ from sfumato._types import Integers
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import positive_int
-from sfumato.policies.moves import ABSENT, Stencil
+from sfumato.policies.absent import ABSENT
+from sfumato.policies.moves import Stencil
 from sfumato.policies.tree import low_stretch_tree, refuse_long_search
 
 if TYPE_CHECKING:

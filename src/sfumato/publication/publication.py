@@ -115,8 +115,8 @@ class Publication:
         made = plan(self.policy, self.ask, self.epsilon, mechanism=self.mechanism, max_per_entity=self.max_per_entity)
         return replace(made, publication=self.public_part)
 
-    def count(self, data: Any = None, *, progress: bool = False) -> Counts:
-        """The private counts of the records: of `data`, or of what its file names."""
+    def count(self, data: Any = None, *, progress: bool = False, tables: Workload | None = None) -> Counts:
+        """The private counts of the records: of `data`, or of what its file names; with `tables`, of these alone."""
         columns = self.data.columns
         return count(
             self.records(data),
@@ -126,6 +126,7 @@ class Publication:
             max_per_entity=self.max_per_entity,
             outside=self.data.outside or "clamp",  # type: ignore[arg-type]  # one of two, as was checked
             policy=self.policy,
+            tables=tables,
             progress=progress,
         )
 

@@ -249,7 +249,7 @@ def _finer(kept: _Kept, state: State, epsilon: Epsilon) -> tuple[Release, tuple[
     measured = state.measured + _added(finer, blocks) - _added(kept.mechanism, state.blocks)
     refined = Release(
         id=state.release_id,
-        counts=finer.estimate(measured, kept.total).reshape(kept.guarantee.policy.domain.shape),
+        estimates=finer.shaped(finer.estimate(measured, kept.total)),
         guarantee=replace(kept.guarantee, epsilon=epsilon),
         mechanism=finer,
         workload=kept.workload,

@@ -106,7 +106,9 @@ def publish_parts(
             )
         releases = []
         for mechanism, piece, total in zip(made, pieces, totals, strict=True):
-            releases.append(released(plan, mechanism, guarantee, observed(mechanism, piece, total, randomness)))
+            releases.append(
+                released(plan, mechanism, guarantee, observed(mechanism, mechanism.seen(piece), total, randomness))
+            )
         if ledger is not None and interrupted():  # whoever asked for them is not there to take them
             raise rescued_parts(releases, "It was interrupted", KeyboardInterrupt(), ledger=ledger.path)
     return PartReleases(by=by, guarantee=together, releases=tuple(releases))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.counting import Counts, count_points
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
-from sfumato.mechanism import MOST_RECORDS
+from sfumato.mechanism import MOST_RECORDS, Mechanism
 from sfumato.policies import Policy
 
 LARGEST_TOTAL = MOST_RECORDS
@@ -38,12 +38,16 @@ def are_private(counts: Any) -> bool:
 
 
 def private_counts(
-    policy: Policy, max_per_entity: int | None, counts: Any, points: Any = None
+    policy: Policy, max_per_entity: int | None, counts: Any, points: Any = None, mechanism: Mechanism | None = None
 ) -> tuple[NDArray[np.int64], int | None]:
-    """(flat counts, the bound on one person's records), or a refusal that shows nothing of them."""
+    """(flat counts, the bound on one person's records), or a refusal that shows nothing of them. With a mechanism what
+    that one sees of them: tables, where it measures these alone.
+    """
     if (counts is None) == (points is None):
         raise InvalidInput("give either counts or points=…, one of the two. Nothing was drawn or recorded.")
     domain = policy.domain
+    tables = None if mechanism is None or mechanism.by_tables is None else mechanism.by_tables.tables
+    counted = None
     if points is not None:
         counts = count_points(points, domain)
         counts.report.warn("Nothing is drawn or recorded yet; the release goes on.")
@@ -59,7 +63,13 @@ def private_counts(
                 "counts were made with outside='drop', but the plan's policy does not hide that a record leaves the "
                 "box. Nothing was drawn or recorded. Count with outside='clamp'."
             )
-        bound, array = counts.max_per_entity, counts.values
+        bound, array, counted = counts.max_per_entity, counts.values, counts.tables
+        if counted is not None and (tables is None or not counted.covers(tables)):
+            raise PolicyMismatch(
+                "counts are of tables, and the plan needs " + ("all cells" if tables is None else "other tables") + ". "
+                "Nothing was drawn or recorded. Count for the plan: sf.count(…"
+                + (")." if tables is None else ", tables=…) with the plan's own workload.")
+            )
     else:
         try:
             array = np.asarray(counts)
@@ -75,7 +85,8 @@ def private_counts(
                 f"counts of shape {array.shape} do not fit the domain's shape {domain.shape}. "
                 "Nothing was drawn or recorded."
             )
-    if array.min(initial=0) < 0 or array.sum(dtype=np.float64) > LARGEST_TOTAL:
+    records = array if counted is None else counted.split(array)[0]
+    if array.min(initial=0) < 0 or records.sum(dtype=np.float64) > LARGEST_TOTAL:
         raise InvalidInput(
             "counts must be at least 0 and at most 2⁵³ together: these are not counts. Nothing was drawn or recorded."
         )
@@ -85,4 +96,7 @@ def private_counts(
             f"counts were {'not bounded' if bound is None else f'bounded by {bound}'}. Nothing was drawn or recorded. "
             f"Count with sf.count(…, entity=…, max_per_entity={max_per_entity})."
         )
-    return array.astype(np.int64, copy=False).ravel(), bound
+    flat = array.astype(np.int64, copy=False).ravel()
+    if tables is not None and mechanism is not None:
+        flat = mechanism.seen(flat) if counted is None else tables.of_tables(counted, flat)
+    return flat, bound

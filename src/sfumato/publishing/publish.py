@@ -55,12 +55,12 @@ def publish(
     and the release can be refined later. `source` is for tests and papers: a seeded one makes a release that says it is
     not private, and neither ledger nor vault takes it.
     """
-    values, bound = private_counts(plan.policy, plan.max_per_entity, counts, points)
+    values, bound = private_counts(plan.policy, plan.max_per_entity, counts, points, plan.mechanism)
     randomness = SystemSource() if source is None else require(source)
     private = randomness.private and are_private(counts)
     guarantee = replace(plan.guarantee.counted(bound), private=private)
     release_id = secrets.token_hex(16)
-    total = int(values.sum()) if plan.policy.total_is_public else None
+    total = int(plan.mechanism.records(values)) if plan.policy.total_is_public else None
     mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
     if vault is not None:
         require_vault(vault, mechanism, private)
@@ -120,7 +120,7 @@ def released(
     measured, estimates = seen
     return Release(
         id=release_id or secrets.token_hex(16),
-        counts=estimates.reshape(plan.policy.domain.shape),
+        estimates=mechanism.shaped(estimates),
         guarantee=guarantee,
         mechanism=mechanism,
         workload=plan.workload.describe(),

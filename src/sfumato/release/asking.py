@@ -7,7 +7,7 @@ ranges in an array are many questions. Whatever is not named is summed over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,23 @@ class Asked:
     @property
     def _many(self) -> tuple[int, ...]:
         return np.broadcast_shapes(*(np.shape(span.low) for span in self.spans.values()), ())
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes that are spoken of; all others are summed over."""
+        return tuple(sorted({*self.spans, *self.sets, *(key.position for key in self.keys)}))
+
+    def along(self, axes: tuple[int, ...]) -> Asked:
+        """The same of a domain that has these axes alone."""
+        place = {axis: at for at, axis in enumerate(axes)}
+        return Asked(
+            self.domain.along(axes),
+            {place[axis]: span for axis, span in self.spans.items()},
+            {place[axis]: cells for axis, cells in self.sets.items()},
+            tuple(replace(key, position=place[key.position]) for key in self.keys),
+            self.ranges,
+            {place[axis]: of for axis, of in self.levels.items()},
+        )
 
     def boxes(self) -> Boxes:
         """All combinations of ranges and groups, one row each, in C order."""

@@ -32,11 +32,11 @@ def described_fields(description: dict[str, Any], measured: NDArray[np.int64], t
     if mechanism.additive is None:
         raise FileFormatError("the description of the release is damaged: its mechanism has no noise to lower.")
     try:
-        counts = mechanism.additive.estimate(measured, total).reshape(guarantee.policy.domain.shape)
+        estimates = mechanism.shaped(mechanism.additive.estimate(measured, total))
     except NONSENSE as error:
         raise FileFormatError("the description of the release is damaged: its mechanism does not fit.") from error
     return {
-        "counts": counts,
+        "estimates": estimates,
         "guarantee": guarantee,
         "mechanism": mechanism,
         "workload": description["workload"],

@@ -25,6 +25,7 @@ from sfumato.domain import domain_from_spec
 from sfumato.errors import FileFormatError
 from sfumato.reading import plain_data
 from sfumato.release.described import NONSENSE, honest, unreadable
+from sfumato.release.described_tables import are_tables, numbers_in_tables, require_tables
 from sfumato.release.footer import read_footer
 from sfumato.release.origin import origin_from_spec
 from sfumato.release.release import Release
@@ -55,6 +56,7 @@ def from_bytes(content: bytes, path: str | Path) -> Release:
     if description["digest"] != digest_of({k: v for k, v in description.items() if k != "digest"}, counts, measured):
         raise unreadable(path, "its contents do not match their digest: it is damaged, or was edited.")
     guarantee, mechanism = honest(path, description)
+    require_tables(path, description, mechanism)
     try:
         named = "publication" in description
         origin = origin_from_spec(description["publication"], guarantee.policy.domain) if named else None
@@ -63,7 +65,7 @@ def from_bytes(content: bytes, path: str | Path) -> Release:
     try:
         return Release(
             id=description["id"],
-            counts=counts.reshape(guarantee.policy.domain.shape),
+            estimates=mechanism.shaped(counts),
             guarantee=guarantee,
             mechanism=mechanism,
             workload=description["workload"],
@@ -147,11 +149,15 @@ def _description(path: Path, found: bytes) -> dict[str, Any]:
     fields = _FIELDS if version == 1 else _FIELDS | {"measured"}
     if version == 3:
         fields = _FIELDS | {"publication"} | (fields & set(description))
+    elif version == 4:
+        fields = _FIELDS | {"tables"} | ({"publication", "measured"} & set(description))
     if set(description) != fields:
         raise unreadable(path, f"its description must have exactly the fields {', '.join(sorted(fields))}.")
     shape = description.get("measured", [1])
     if not isinstance(shape, list) or not 1 <= len(shape) <= _DIMENSIONS or not all(map(_is_size, shape)):
         raise unreadable(path, "its field measured must be one or two sizes.")
+    if not are_tables(description.get("tables", [])):
+        raise unreadable(path, "its field tables must be lists of the positions of axes.")
     for name in ("id", "workload", "created", "software", "digest"):
         if not isinstance(description[name], str):
             raise unreadable(path, f"its field {name} must be text.")
@@ -164,9 +170,14 @@ def _description(path: Path, found: bytes) -> dict[str, Any]:
 
 
 def _cells(path: str | Path, description: dict[str, Any]) -> int:
-    """How many cells the domain has, before anything of that size is made."""
+    """How many cells the domain has, or the tables of it, before anything of that size is made."""
     try:
-        return domain_from_spec(description["guarantee"]["policy"]["domain"]).size
+        domain = domain_from_spec(description["guarantee"]["policy"]["domain"])
+        if "tables" not in description:
+            return domain.size
+        return numbers_in_tables(path, description, domain)
+    except FileFormatError:  # ours already
+        raise
     except NONSENSE as error:
         raise unreadable(path, "its guarantee or mechanism is incomplete.") from error
 

@@ -95,10 +95,13 @@ def gathered(values: NDArray[np.number], axis: int, cells: Integers) -> NDArray[
 
 def gathered_model(model: NoiseModel, axis: int, cells: Integers) -> NoiseModel:
     """The same noise, seen so. Where a total is exact it stays so: what moves it is the sum over both cells."""
-    blocks = []
+    blocks, of = [], np.ones(model.shape[axis], dtype=np.int64)
+    of[cells] = 0
     for block in model.blocks:
-        parts = block.estimator.factors
-        if len(parts) == len(model.shape) > 1:
+        parts, known = block.estimator.factors, block.estimator.grouped(axis, of) if of.any() else None
+        if known is not None:
+            blocks.append(Block(known, block.noise))
+        elif len(parts) == len(model.shape) > 1:
             own = [Gathered(part, (part.rows,), 0, cells) if i == axis else part for i, part in enumerate(parts)]
             blocks.append(Block(Kronecker(own), block.noise))
         else:

@@ -99,8 +99,10 @@ def grouped_model(model: NoiseModel, axis: int, of: Integers) -> NoiseModel:
     """The same noise, seen so. Where a total is exact it stays so: groups hold every cell once."""
     blocks = []
     for block in model.blocks:
-        parts = block.estimator.factors
-        if len(parts) == len(model.shape):
+        parts, known = block.estimator.factors, block.estimator.grouped(axis, of)
+        if known is not None:
+            blocks.append(Block(known, block.noise))
+        elif len(parts) == len(model.shape):
             own = [Grouped(part, (part.rows,), 0, of) if i == axis else part for i, part in enumerate(parts)]
             blocks.append(Block(Kronecker(own), block.noise))
         else:

@@ -47,9 +47,11 @@ def range_margins(
         return deviation, margin
     if confidence is None:
         return np.sqrt(model.range_cumulants(low, high)[0]), margin
-    for part in _chunks(len(low), CHUNK):
-        deviation[part], margin[part] = _some_ranges(model, low[part], high[part], confidence)
-    return deviation, margin
+    first, which = model.alike(low, high) or (np.arange(len(low)), np.arange(len(low)))
+    for part in _chunks(len(first), CHUNK):  # one range stands for all that feel the noise as it does
+        some = first[part]
+        deviation[part], margin[part] = _some_ranges(model, low[some], high[some], confidence)
+    return deviation[which], margin[which]
 
 
 def cell_deviations(model: NoiseModel) -> Floats:

@@ -21,8 +21,9 @@ from sfumato.release import points
 from sfumato.release.adjust import Adjusted, rounded, without_negative
 from sfumato.release.answer import Answer
 from sfumato.release.answering import answered, every_cell, queried, tabled
-from sfumato.release.asking import asked
+from sfumato.release.asking import Asked, asked
 from sfumato.release.brackets import check_cut, check_estimate
+from sfumato.release.by_tables import ByTables
 from sfumato.release.intervals import check_confidence
 from sfumato.release.nonnegative import non_negative
 from sfumato.release.origin import Origin
@@ -46,6 +47,9 @@ class Release:
     counts, at a price that it names. Where the policy makes the total public they sum to it exactly. Whatever is
     computed from a release is as private as the release.
 
+    Where tables of some factors were measured, and no cells, `marginal` and `answer` give them and `counts` is refused;
+    `estimates` is what is kept, counts or tables.
+
     `measured` are the noisy integers that the counts were computed from, private like them; they are kept where the
     release can be refined, or says more than its counts.
 
@@ -56,7 +60,7 @@ class Release:
     """
 
     id: str
-    counts: NDArray[np.float64]
+    estimates: NDArray[np.float64]
     guarantee: Guarantee
     mechanism: Mechanism
     workload: str
@@ -65,11 +69,11 @@ class Release:
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
-        counts = np.asarray(self.counts, dtype=np.float64)
-        if counts.shape != self.domain.shape:
-            raise InvalidInput(f"counts of shape {counts.shape} do not fit the domain's {self.domain.shape}.")
-        counts.flags.writeable = False  # a release is a value
-        object.__setattr__(self, "counts", counts)
+        estimates, shape = np.asarray(self.estimates, dtype=np.float64), self.mechanism.shape
+        if estimates.shape != shape:
+            raise InvalidInput(f"estimates of shape {estimates.shape} do not fit the domain's {shape}.")
+        estimates.flags.writeable = False  # a release is a value
+        object.__setattr__(self, "estimates", estimates)
         if self.measured is not None:
             measured = np.asarray(self.measured, dtype=np.int64)
             measured.flags.writeable = False
@@ -81,9 +85,20 @@ class Release:
         return self.guarantee.policy.domain
 
     @property
+    def counts(self) -> NDArray[np.float64]:
+        """Estimated counts of all cells, in the domain's shape; refused of a release that has tables alone."""
+        if self._tables is not None:
+            raise self._tables.no_cells()
+        return self.estimates
+
+    @cached_property
+    def _tables(self) -> ByTables | None:
+        return ByTables.of(self.mechanism, self.estimates)
+
+    @property
     def total(self) -> int | float:
         """The number of records: exact where the policy makes it public, else estimated."""
-        total = float(self.counts.sum())
+        total = float(self.mechanism.records(self.estimates))
         return round(total) if self.guarantee.policy.total_is_public else total
 
     @cached_property
@@ -106,9 +121,9 @@ class Release:
         """
         from sfumato.publication import Publication  # the door to what was asked
 
-        if self.origin is None:
-            return None
         told = self.origin
+        if told is None:
+            return None
         return Publication(
             policy=self.guarantee.policy,
             ask=told.workload,
@@ -132,6 +147,12 @@ class Release:
     @cached_property
     def _nonnegative_view(self) -> View:
         return replace(self._view, shared=self.nonnegative())
+
+    def _seen(self, question: Asked, estimate: str = "plain") -> tuple[View, Asked]:
+        """What answers a question: all cells, or the table of just the axes that it speaks of."""
+        if self._tables is not None:
+            return self._tables.seen(question, plain=check_estimate(estimate) == "plain")
+        return self._view if check_estimate(estimate) == "plain" else self._nonnegative_view, question
 
     def answer(
         self,
@@ -173,8 +194,8 @@ class Release:
         (True, (2,))
         """
         confidence, cut = check_confidence(confidence), check_cut(cut)
-        view = self._view if check_estimate(estimate) == "plain" else self._nonnegative_view
-        return answered(view, asked(self.domain, ranges, named, where, by, cut), confidence, cut)
+        question = asked(self.domain, ranges, named, where, by, cut)
+        return answered(*self._seen(question, estimate), confidence, cut)
 
     def marginal(self, *names: str, confidence: float = 0.95) -> Table:
         """The table over these factors or axes, everything else summed over. A table that is public is exact.
@@ -189,7 +210,7 @@ class Release:
         if not names:
             raise InvalidInput("marginal() needs names of axes or factors. The total is release.answer().")
         question = asked(self.domain, None, {}, None, names, "bracket")
-        return tabled(self._view, question, confidence, "bracket")
+        return tabled(*self._seen(question), confidence, "bracket")
 
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
         """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order.

@@ -23,8 +23,9 @@ from sfumato.files import replacing
 if TYPE_CHECKING:
     from sfumato.release.release import Release
 
-# Format 2 has noisy integers; a release without them is still written as format 1. Format 3 names its publication.
-FORMAT_VERSION = 3
+# Format 2 has noisy integers; a release without them is still written as format 1. Format 3 names its publication, and
+# format 4 has tables in the place of cells.
+FORMAT_VERSION = 4
 
 KEY = b"sfumato"
 
@@ -65,6 +66,9 @@ def _described(release: Release) -> dict[str, Any]:
         description["measured"] = list(measured.shape)
     if release.origin is not None:
         description |= {"format": 3, "publication": release.origin.spec()}
+    by_tables = release.mechanism.by_tables
+    if by_tables is not None:
+        description |= {"format": 4, "tables": [list(axes) for axes in by_tables.tables.sets]}
     return description
 
 
@@ -72,7 +76,7 @@ def _write(release: Release, file: Any, *, plain: bool = False) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    counts, measured = release.counts.ravel(), release.measured
+    counts, measured = release.estimates.ravel(), release.measured
     description = _described(release)
     description["digest"] = digest_of(description, counts, measured)
     # The bytes of similar numbers compress well side by side: half the time and less space than one after the other.

@@ -19,6 +19,8 @@ from sfumato.linear.queries import PrefixVariances
 # by a fixed rule, each with its exact variance: good to a few tenths of a per cent.
 EXACT_LENGTH = 1024
 SAMPLED_QUERIES = 1 << 15
+# A difference of sums smaller than this beside them is rounding.
+_ROUNDED = 1e-12
 
 
 class AxisQueries(ABC):
@@ -103,6 +105,13 @@ class AxisQueries(ABC):
         """The average over all queries of (query · values)², for every row of `values`."""
         squares: Floats = (self.root(values) ** 2).sum(axis=-1)
         return squares
+
+    def spread(self, n: int) -> tuple[float, float]:
+        """(the mean of ‖q - q̄‖², the mean of q̄²) over the queries q, q̄ being the mean of q along the axis."""
+        cell = np.arange(n)
+        square, whole = float(self.together(n, cell, cell).sum()), self.explained(n, n)
+        within = square - whole
+        return (within if within > _ROUNDED * square else 0.0), whole / n
 
     def variances(self, estimator: Operator) -> float | Floats:
         """`mean_variance`; for queries in step that of each, to be multiplied with those along the other axes first."""

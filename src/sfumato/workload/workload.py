@@ -70,6 +70,13 @@ class Workload(ABC):
         total = sum(counted, Fraction(0))
         return [(float(weight / total), part) for weight, part in zip(counted, parts, strict=True)]
 
+    def kept(self, domain: Domain) -> tuple[tuple[int, ...], ...] | None:
+        """The positions of the axes that each part asks about, everything else being summed over; None where the
+        queries are no union of products.
+        """
+        parts = self.parts(domain)
+        return None if parts is None else tuple(part.kept(domain.shape) for part in parts)
+
     def count(self, domain: Domain) -> int:
         """The number of queries."""
         return sum(part.count(domain.shape) for part in self._required(domain))

@@ -47,6 +47,7 @@ class Question:
         """Whether the mechanism itself publishes just that, from the random words of the seed."""
         total = self.total(counts)
         made = self.mechanism if total is None else self.mechanism.for_total(total)
+        counts = made.seen(counts)
         drawn, observed = made.observe(counts, total, SeededSource(seed))
         if drawn is not None and not np.array_equal(drawn, measured):
             return False

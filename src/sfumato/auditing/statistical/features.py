@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,16 +31,19 @@ class Features:
     @property
     def cells(self) -> list[int]:
         """The cells that are looked at: all where they are few, else those around the two ends."""
-        size = self.mechanism.policy.domain.size
+        size = len(self.mechanism.seen(np.zeros(self.mechanism.policy.domain.size, dtype=np.int64)))
         if size <= MOST_COLUMNS:
             return list(range(size))
-        ends = [end for end in self.edge if end >= 0]
+        ends = self._ends
         around = {min(max(end + step, 0), size - 1) for end in ends for step in range(-CELLS_AROUND, CELLS_AROUND + 1)}
         return sorted(around)[:MOST_COLUMNS]
 
-    @property
+    @cached_property
     def _ends(self) -> list[int]:
-        return [end for end in self.edge if end >= 0]
+        """The ends of the change in what the mechanism sees: cells, or those of all tables."""
+        cells = np.arange(self.mechanism.policy.domain.size)
+        moved = [self.mechanism.seen((cells == end).astype(np.int64)) for end in self.edge if end >= 0]
+        return [int(place) for found in moved for place in np.flatnonzero(found)]
 
     def names(self) -> list[str]:
         """What each feature is; those of measured numbers come last, and where none are seen they have no column."""
@@ -58,6 +62,7 @@ class Features:
 
     def table(self, counts: Integers, total: int | None, source: Source, runs: int) -> Floats:
         """So many runs, one row each."""
+        counts = self.mechanism.seen(counts)
         estimates = np.empty((runs, len(counts)))
         measured: list[Integers] = []
         for i in range(runs):

@@ -189,7 +189,7 @@ def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     no_options("dawa", options)
     if queries not in ("ranges", "cells"):
         raise InvalidInput(f"queries={queries!r} must be 'ranges' or 'cells'.")
-    if policy.domain.size == 1 or (policy.absent is not None and not policy.absent.all()):
+    if policy.domain.size == 1 or (policy.absent is not None and not policy.hides_presence):
         raise InvalidInput(
             "mechanism='dawa' needs add/remove, replace-one, or a policy that a tree spans; use 'edges'."
         )

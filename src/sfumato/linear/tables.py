@@ -1,0 +1,108 @@
+"""Tables of some axes each, one after the other: what stands for the cells of a product too large to hold.
+
+A table is told by its axes, rising; everything else is summed over. An axis of one cell says nothing and is in none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The axes of every table over a product of some shape; sizes are Python's integers, which do not wrap.
+
+    >>> tables = Tables.holding((3, 1, 4, 2), [(2,), (0, 1), (0, 2), (3,)])
+    >>> tables.sets, tables.sizes, tables.length
+    (((0, 2), (3,)), (12, 2), 14)
+    >>> tables.of_cells(np.ones(24, dtype=np.int64))[-2:].tolist(), tables.holds((1, 2)), tables.holds((2, 3))
+    ([12, 12], True, False)
+    """
+
+    shape: tuple[int, ...]
+    sets: tuple[Axes, ...]
+
+    @classmethod
+    def holding(cls, shape: Sequence[int], asked: Iterable[Axes]) -> Tables:
+        """The tables that hold all that is asked: those that no other one holds, in order."""
+        found = {real(shape, axes) for axes in asked}
+        largest = [axes for axes in found if not any(set(axes) < set(other) for other in found)]
+        return cls(tuple(shape), tuple(sorted(largest)))
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each table has."""
+        return tuple(math.prod(self.shape[i] for i in axes) for axes in self.sets)
+
+    @property
+    def length(self) -> int:
+        """How many cells they have together."""
+        return sum(self.sizes)
+
+    def holds(self, axes: Axes) -> bool:
+        """Whether some table has all of these axes."""
+        return self._holder(axes) is not None
+
+    def covers(self, other: Tables) -> bool:
+        """Whether all tables of the other can be summed up from these."""
+        return self.shape == other.shape and all(self.holds(axes) for axes in other.sets)
+
+    def split(self, vector: NDArray[Any]) -> list[NDArray[Any]]:
+        """Every table in its own shape."""
+        parts = np.split(vector, np.cumsum(self.sizes)[:-1]) if self.sets else []
+        return [part.reshape([self.shape[i] for i in axes]) for part, axes in zip(parts, self.sets, strict=True)]
+
+    def table(self, vector: NDArray[Any], axes: Axes) -> NDArray[Any]:
+        """The table of any axes that one table holds, summed up from the smallest such."""
+        holder = self._holder(axes)
+        if holder is None:
+            raise LookupError(f"no table holds the axes {axes}")
+        start = sum(self.sizes[:holder])
+        part = vector[start : start + self.sizes[holder]].reshape([self.shape[i] for i in self.sets[holder]])
+        own = real(self.shape, axes)
+        summed = part.sum(axis=tuple(at for at, i in enumerate(self.sets[holder]) if i not in own))
+        return np.asarray(summed).reshape([self.shape[i] for i in axes])
+
+    def of_tables(self, other: Tables, vector: NDArray[Any]) -> NDArray[Any]:
+        """The same from tables that cover these."""
+        if other == self:
+            return vector
+        return np.concatenate([np.zeros(0, vector.dtype), *(other.table(vector, axes).ravel() for axes in self.sets)])
+
+    def of_cells(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same from all cells of the product, flat."""
+        return self.of_tables(Tables.holding(self.shape, [tuple(range(len(self.shape)))]), cells)
+
+    def add(self, vector: NDArray[np.int64], cells: NDArray[np.int64]) -> None:
+        """Count records, given by the numbers of their cells in the product, into every table."""
+        index: dict[int, NDArray[np.int64]] = {}
+        rest = cells
+        for axis in reversed(range(len(self.shape))):
+            rest, index[axis] = np.divmod(rest, self.shape[axis])
+        start = 0
+        for axes, size in zip(self.sets, self.sizes, strict=True):
+            place = np.zeros(len(cells), dtype=np.int64)
+            for axis in axes:
+                place *= self.shape[axis]
+                place += index[axis]
+            np.add.at(vector, place + start, 1)
+            start += size
+
+    def _holder(self, axes: Axes) -> int | None:
+        own = set(real(self.shape, axes))
+        holders = [at for at, held in enumerate(self.sets) if own <= set(held)]
+        return min(holders, key=lambda at: self.sizes[at], default=None)
+
+
+def real(shape: Sequence[int], axes: Iterable[int]) -> Axes:
+    """Axes of more than one cell, rising."""
+    return tuple(sorted({i for i in axes if shape[i] > 1}))
