@@ -22,7 +22,7 @@ from sfumato.policies.moves import Complete, Moves, NoMoves
 from sfumato.policies.near_places import KeptPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.product_moves import Leg, Origin, ProductMoves
-from sfumato.policies.rule_moves import moves_of, numbers_of, short_form, source_mask
+from sfumato.policies.rule_moves import moves_of, numbers_of, short_form, source_mask, way_out
 from sfumato.relations import BOUNDARY, CHANGES, Relation, Rule
 
 Masks = NDArray[np.bool_]
@@ -121,7 +121,7 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
         positions = domain.factor(str(rule.of)).positions
         legs[id(rule)] = Leg(positions, moves_of(rule, domain.part(str(rule.of))))
     terms = tuple(tuple(legs[id(rule)] for rule in term.rules) for term in relation.terms if term.kind == CHANGES)
-    kept = _kept(relation)
+    kept = _kept(relation, domain)
     if kept and not parts:  # what lies in every group is said; a group in parts that no move joins says more
         others = [legs[id(rule)] for rule in relation.rules if rule not in kept]
         parts = all(cast(KeptPlaces, legs[id(rule)].moves).groups_are_whole for rule in kept)
@@ -138,7 +138,7 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
         joined=joined,
         name="relation",
         arguments={"hide": relation.spec(), "public": list(public), "publish_component_totals": parts},
-        words=_words(relation, public, joined is None, tuple(dict.fromkeys(str(rule.kept) for rule in kept))),
+        words=_words(relation, domain, public, joined is None, tuple(dict.fromkeys(str(rule.kept) for rule in kept))),
         relation=relation,
         public=public,
     )
@@ -146,9 +146,14 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
     return made
 
 
-def _kept(relation: Relation) -> list[Rule]:
+def _kept(relation: Relation, domain: Domain) -> list[Rule]:
     """The rules that stay within the groups of a level, or a refusal where others lead out of them all the same."""
     kept = [rule for rule in relation.rules if rule.kept is not None]
+    if kept and domain.apart:
+        raise InvalidInput(
+            f"hide keeps {kept[0].kept!r}, and another place is one that records come into and leave, so that nothing "
+            "is kept. Nothing was built. Leave keep out."
+        )
     for rule in kept:
         alone = sum(other.of == rule.of for other in relation.rules) == 1
         if relation.hides_presence or relation.changes_all or not alone:
@@ -182,10 +187,12 @@ def _moves(
         return Complete()
     if not terms:
         return NoMoves()
-    if len(domain.factors) == len(terms) == len(terms[0]) == 1 and not origins:
+    if len(domain.factors) == len(terms) == len(terms[0]) == 1 and (domain.apart or not origins):
         alone = terms[0][0].moves.alone()
         if alone is not None:
             return alone
+        if domain.apart:
+            return terms[0][0].moves
     unchanged = tuple(i for name in left for i in domain.factor(name).positions)
     return ProductMoves(terms=terms, origins=origins, unchanged=unchanged)
 
@@ -193,7 +200,12 @@ def _moves(
 def _origins(relation: Relation, domain: Domain) -> tuple[Origin, ...]:
     if relation.hides_presence:
         return ()
-    return tuple(
+    out = tuple(
+        Origin(domain.factor(str(rule.of)).positions, way_out(rule, domain.part(str(rule.of))), True)
+        for rule in relation.rules
+        if domain.part(str(rule.of)).apart
+    )
+    return out + tuple(
         Origin(
             domain.factor(str(rule.of)).positions,
             source_mask(rule, domain.part(str(rule.of))),
@@ -206,7 +218,7 @@ def _origins(relation: Relation, domain: Domain) -> tuple[Origin, ...]:
 
 def _joined(relation: Relation, domain: Domain, origins: tuple[Origin, ...]) -> Masks | Callable[[], Masks] | None:
     """The cells that are joined to ⊥."""
-    if relation.hides_presence:
+    if relation.hides_presence or (relation.changes_all and domain.apart):
         return np.broadcast_to(np.True_, domain.shape)
     return partial(_near_some, domain, origins) if origins else None
 
@@ -219,13 +231,17 @@ def _near_some(domain: Domain, origins: tuple[Origin, ...]) -> Masks:
     return reduce(np.logical_or, map(spread, origins))
 
 
-def _words(relation: Relation, public: tuple[str, ...], total_known: bool, kept: tuple[str, ...]) -> str:
+def _words(
+    relation: Relation, domain: Domain, public: tuple[str, ...], total_known: bool, kept: tuple[str, ...]
+) -> str:
     said = relation.describe()
     first = "".join(f"moves from one {level} to another are not hidden at all; " for level in kept)
     public = (*public, *kept)
     if public:
         names = " and ".join([", ".join(public[:-1]), public[-1]] if len(public) > 1 else public)
         return f"{first}the exact number of records for every {names} is public, jointly; {said}"
+    if domain.apart:
+        said += "; whoever is beyond the bounds is left out, and may come in or leave by the same changes"
     return f"{said}; the number of records is public" if total_known else said
 
 
