@@ -5,7 +5,7 @@
 Xiao, He, Zhang, Kifer (NeurIPS 2023): root mean squared errors of all k-way tables with the sizes of Adult, CPS and
 Loans, for Gaussian noise at privacy cost 1 (the sum over all that is measured of what a record moves, squared, over the
 variance: ρ = 1/2 in zero-concentrated differential privacy, for a record that appears or vanishes). That accounting
-adds up squares, and pure ε adds up sizes: the two are not to be compared as they stand. What can be compared is printed:
+adds up squares, and pure ε adds up sizes: the two are not to be compared as they stand. What can be compared:
 
     published    the paper's figure
     formula      the same from the paper's closed form, to be sure that the same is meant
