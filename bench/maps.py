@@ -27,6 +27,7 @@ from _report import table, write_json
 import sfumato as sf
 from sfumato.mechanism import build
 from sfumato.noise import SystemSource
+from sfumato.release.nonnegative import non_negative
 
 SIDE, DELTA = 256, 4
 EPSILONS = ("1/100", "1/10", "1")
@@ -100,6 +101,12 @@ def ours(name: str, policy: sf.Policy, epsilon: Fraction, counts: np.ndarray, **
     return lambda: mechanism.run(counts.ravel(), total, SOURCE).reshape(counts.shape)
 
 
+def shared_out(estimates: np.ndarray, total: int | None) -> np.ndarray:
+    """What `release.nonnegative()` makes of them."""
+    known = None if total is None else np.array(total)
+    return non_negative(estimates.reshape(SIDE, SIDE), grid(SIDE), known)
+
+
 def rivals(relation: str, epsilon: Fraction, counts: np.ndarray, rng: np.random.Generator) -> dict[str, Released]:
     """Everything that is compared."""
     moves = relation == "moves"
@@ -115,6 +122,7 @@ def rivals(relation: str, epsilon: Fraction, counts: np.ndarray, rng: np.random.
         "dawa": ours("dawa", plain, share, counts),
         f"plan: {planned.name}": lambda: planned.run(counts.ravel(), total, SOURCE).reshape(counts.shape),
         "adaptive-grid": lambda: grids.run(counts.ravel(), total, SOURCE).reshape(counts.shape),
+        "adaptive-grid, non-negative": lambda: shared_out(grids.run(counts.ravel(), total, SOURCE), total),
     }
 
 

@@ -142,6 +142,7 @@ def all_that_was_written(master: int) -> bytes:
     return told
 
 
+@pytest.mark.slow  # a process of its own
 def test_a_real_terminal_is_asked(folder):
     """In a terminal of its own, answered with no."""
     pty = pytest.importorskip("pty", reason="POSIX terminals")
@@ -157,6 +158,7 @@ def test_a_real_terminal_is_asked(folder):
     assert untouched(folder)
 
 
+@pytest.mark.slow  # a process of its own
 def test_a_warning_stops_no_run_whatever_python_is_told(folder):
     program = "import sys; from sfumato.app.cli import main; sys.argv = ['sfumato', *sys.argv[1:]]; main()"
     arguments = [*map(str, given(folder, "bounds turned"))]

@@ -189,6 +189,7 @@ def test_plot_writes_a_picture(published: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow  # the whole demonstration, twice
 def test_demo_does_the_whole_job_again_and_again(tmp_path: Path) -> None:
     for _ in range(2):
         text = ok("demo", "--out", tmp_path / "demo", "--people", "2000")
@@ -337,6 +338,7 @@ def test_vault_check_finds_what_is_broken(refinable: Path) -> None:
     assert run("vault", "check", refinable / "secrets", "--key", refinable / "no.key").exit_code == 2
 
 
+@pytest.mark.slow  # a process of its own
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     sf.Ledger.create(tmp_path / "budget.db", epsilon=1)
     program = "import sys; from sfumato.app.cli import main; sys.argv = ['sfumato', *sys.argv[1:]]; main()"

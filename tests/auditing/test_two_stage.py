@@ -50,6 +50,7 @@ def honest(cells=8, **options):
 # --- what runs --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # sums over all partitions
 @pytest.mark.parametrize("cells", [2, 8, 9, 16, 19])
 def test_what_is_summed_up_is_what_runs(cells):
     grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(2, 4))

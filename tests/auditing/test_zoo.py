@@ -263,9 +263,9 @@ def test_an_error_message_with_a_count_in_it(monkeypatch):
     test(given)
     honest = module.private_counts
 
-    def chatty(policy, most, counts, points):
+    def chatty(policy, most, counts, *others):
         try:
-            return honest(policy, most, counts, points)
+            return honest(policy, most, counts, *others)
         except sf.InvalidInput as refusal:
             raise sf.InvalidInput(f"{refusal} The smallest count is {np.min(counts)}.") from None
 

@@ -138,6 +138,7 @@ def points(domain: Domain) -> NDArray[np.float64]:
     return np.column_stack(columns)
 
 
+@pytest.mark.slow  # every engine, twice
 @pytest.mark.parametrize("engine", [None, "numpy", "native"])
 @pytest.mark.parametrize("make", DATA.values(), ids=DATA)
 def test_every_engine_puts_every_double_in_the_same_cell(make: Make, engine: Any, tmp_path: Path) -> None:

@@ -205,6 +205,7 @@ def test_instants_a_nanosecond_apart_are_two_entities() -> None:
         assert count(table, Line(0, 1, cells=2), entity="who", max_per_entity=1).values.sum() == 2
 
 
+@pytest.mark.slow  # every engine
 @settings(max_examples=25, deadline=None)
 @given(
     st.floats(-1e6, 1e6),

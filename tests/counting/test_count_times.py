@@ -132,6 +132,7 @@ def moments(ticks: NDArray[np.int64], zoned: bool) -> list[datetime]:
 KINDS = [(name, zoned) for name, domain in AXES.items() for zoned in (False, True) if domain.axes[0].takes(zoned=zoned)]  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow  # fourteen engines for every kind of time
 @pytest.mark.parametrize("make", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize(("name", "zoned"), KINDS)
 def test_every_engine_puts_every_time_in_the_cell_of_the_axis(

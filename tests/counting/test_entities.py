@@ -92,6 +92,7 @@ def chosen_pairs(waiting: int) -> NDArray[np.int64]:
     return np.bincount([pairs[a % records, b % records] for a, b in kept.tolist()], minlength=15)
 
 
+@pytest.mark.slow  # many choices
 @pytest.mark.parametrize("waiting", [1 << 30, 100_000], ids=["at once", "in turns"])
 def test_every_set_of_records_is_equally_likely(waiting: int) -> None:
     # 90,000 choices among 15 pairs, 6,000 each: a pair that is 10 % too likely moves the statistic by 60.
@@ -105,6 +106,7 @@ def test_a_choice_that_prefers_early_records_would_be_noticed() -> None:
     assert stats.chisquare(counts * (90_000 / counts.sum())).pvalue < FALSE_ALARM
 
 
+@pytest.mark.slow  # many records
 def test_one_entity_with_very_many_records_keeps_each_with_equal_chance() -> None:
     # 4,000 runs of 50 records and 5 kept: 20,000 picks, 400 each.
     picks = np.zeros(50, np.int64)
@@ -192,6 +194,7 @@ def test_digests_of_numbers_never_collide_and_those_of_names_are_salted() -> Non
     assert seen[0] != seen[1]
 
 
+@pytest.mark.slow  # many entities
 @pytest.mark.parametrize(
     "who",
     [

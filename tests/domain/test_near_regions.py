@@ -79,6 +79,7 @@ def test_too_many_pairs_are_refused(monkeypatch):
 # ------------------------------------------------------------------ the oracle
 
 
+@pytest.mark.slow  # all pairs of points by brute force
 @pytest.mark.parametrize("delta", [200, 3_000, 40_000])
 @pytest.mark.parametrize(
     "bounds",
@@ -113,6 +114,7 @@ def test_holes_parts_and_islands(seed):
     assert seen and not seen - pairs
 
 
+@pytest.mark.slow  # all pairs by brute force
 def test_few_pairs_are_superfluous():
     """Within a tenth of a per cent of δ all pairs but those at the edge have witnesses."""
     axis, pairs = near(voronoi(30, (-74.3, 40.5, -73.7, 40.95), seed=5), 500)

@@ -46,6 +46,7 @@ thread.join()
 """
 
 
+@pytest.mark.slow  # processes of their own
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("then", ["again", "another"])
 @pytest.mark.parametrize("order", ["forwards", "backwards"])

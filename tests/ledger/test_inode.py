@@ -161,6 +161,7 @@ except LedgerError as error:
 """
 
 
+@pytest.mark.slow  # processes of their own
 @linux
 def test_a_file_that_is_mounted_by_itself_is_refused_and_a_mounted_folder_is_not(path: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()

@@ -98,6 +98,7 @@ def test_what_a_file_does_not_keep_is_refused(
     assert _spent(*in_file) == before
 
 
+@pytest.mark.slow  # a database for every way to lose a row
 @pytest.mark.parametrize(("act", "table"), CASES)
 def test_what_a_server_does_not_keep_is_refused(
     server: Server, database: str, url: str, act: str, table: str, monkeypatch: pytest.MonkeyPatch

@@ -83,6 +83,7 @@ def test_every_strategy_is_inverted_by_least_squares(n):
         assert np.allclose(op.pinv_transpose(q), q @ inverse), name
 
 
+@pytest.mark.slow  # dense matrices of many lengths
 @settings(deadline=None)
 @given(n=st.integers(1, 70), branching=st.integers(2, 9), root=st.booleans(), seed=st.integers(0, 99))
 def test_hierarchies_of_any_length_and_branching(n, branching, root, seed):

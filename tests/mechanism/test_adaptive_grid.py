@@ -248,6 +248,25 @@ def test_a_plan_weighs_it_on_public_counts():
     assert plan.basis == "rehearsed on the counts given as like"
 
 
+def test_a_plan_weighs_it_by_a_model_for_a_public_number_of_records():
+    """Twice the error on a population that nobody lives in; on others within a sixth and three times of what it says,
+    as on the real maps that it was made from.
+    """
+    grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(64, 64))
+    policy = sf.within(grid, 0.05)
+    plan = sf.plan(policy, sf.ranges(), 0.5, records=30_000)
+    assert plan.mechanism.name == "adaptive-grid"
+    assert plan.basis == "by a model, for the number of records given"
+    assert plan.expected_error == plan.mechanism.modelled_error(sf.ranges(), 30_000)
+    assert plan.expected_error < sf.plan(policy, sf.ranges(), 0.5).expected_error
+    rng = np.random.default_rng(11)
+    for spread in (0.02, 0.08, 0.3):
+        points = rng.uniform(0.2, 0.8, (30, 2))[rng.integers(0, 30, 30_000)] + rng.normal(0, spread, (30_000, 2))
+        counts = np.histogram2d(*np.clip(points, 0, 1).T, bins=64, range=[(0, 1)] * 2)[0].astype(np.int64)
+        released = plan.mechanism.run(counts.ravel(), 30_000, SeededSource(1)).reshape(64, 64)
+        assert 1 / 6 < sf.ranges().mean_square(released - counts, grid) / plan.expected_error < 3
+
+
 def test_a_release_is_read_again_and_bracketed(tmp_path):
     grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(16, 16))
     counts = np.zeros((16, 16), dtype=np.int64)

@@ -31,6 +31,7 @@ def reached(plan: sf.Plan) -> float:
     return float(times)
 
 
+@pytest.mark.slow  # a plan by every mechanism, and dense singular values
 @pytest.mark.parametrize("epsilon", ["1/20", "1", "8"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_no_plan_is_below_the_bound(policy: str, epsilon: str) -> None:

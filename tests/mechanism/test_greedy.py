@@ -215,6 +215,7 @@ def test_boxes_are_written_as_boxes_and_others_as_cells():
     assert np.array_equal(decoded(written, (2, 3)), members.reshape(3, 6)[[0, 2, 1]])
 
 
+@pytest.mark.slow  # a search a plan
 def test_a_plan_tries_what_was_found_for_its_workload():
     (options,) = greedy_variants(WINDOW, sf.ranges())
     assert options == greedy_strategy(WINDOW, sf.ranges()).options

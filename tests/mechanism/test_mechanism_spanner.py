@@ -128,6 +128,7 @@ def test_cubes_of_one_cell_are_the_edges_of_the_line():
 # --- privacy ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # every edge of every spanner
 @pytest.mark.parametrize("policy", EVERY, ids=label)
 def test_every_edge_is_hidden_at_epsilon(policy):
     """report(x', η) = report(x, η + c) to the last bit, c being the path in the spanner, at a cost of at most ε. The
@@ -279,6 +280,7 @@ def test_ranges_in_many_dimensions_are_described_by_their_moments():
 CHOICES = [((60,), 3), ((200,), 8), ((24, 24), 2), ((40, 40), 4), ((64, 80), 6), ((32, 32, 32), 3)]
 
 
+@pytest.mark.slow  # a hundred splits of each
 @pytest.mark.parametrize(("shape", "theta"), CHOICES, ids=str)
 @pytest.mark.parametrize("workload", [sf.ranges(), sf.histogram()], ids=["ranges", "histogram"])
 def test_the_split_is_the_best_in_whole_per_cents(shape, theta, workload):

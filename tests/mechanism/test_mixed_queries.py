@@ -57,6 +57,7 @@ def covariance(model, size):
     return sum(variance * c @ c.T for variance, c in felt) if felt else np.zeros((size, size))
 
 
+@pytest.mark.slow  # dense matrices of every mechanism
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_expected_errors_are_those_of_dense_matrices(policy):
     size, weighed = policy.domain.size, set()

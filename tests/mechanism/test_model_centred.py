@@ -47,6 +47,7 @@ def boxes(shape: tuple[int, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield 0 * whole + least, whole - 0.5 * least
 
 
+@pytest.mark.slow  # dense matrices
 @pytest.mark.parametrize("name", ["hats", "hierarchy", "haar", "identity"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_standard_errors_under_a_public_total_are_those_of_the_dense_oracle(shape: tuple[int, ...], name: str) -> None:

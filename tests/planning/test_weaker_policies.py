@@ -35,6 +35,7 @@ def lengths(domain):
     return [sf.within(domain, delta) for delta in (0.5, 1.5, 2.5, 4.5, 8.5, 20.5) if delta < max(domain.shape)]
 
 
+@pytest.mark.slow  # a plan for every policy of every chain
 @pytest.mark.parametrize("epsilon", [0.1, 1, 4])
 @pytest.mark.parametrize("asked", WORKLOADS)
 @pytest.mark.parametrize("chain", [steps, lengths])

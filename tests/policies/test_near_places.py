@@ -12,7 +12,9 @@ from maps import WGS84, frame, hard, shapely, voronoi
 
 import sfumato as sf
 from sfumato.linear import Haar, Identity, Kronecker
+from sfumato.policies import price
 from sfumato.policies.described import policy_from_spec
+from sfumato.relations import Record
 
 NEW_YORK = (-74.3, 40.5, -73.7, 40.95)
 
@@ -53,6 +55,13 @@ def test_no_move_of_a_record_is_left_out(delta):
     v = space.locate((np.stack([to_lon, to_lat], 1), later))
     met = {tuple(sorted(pair)) for pair in zip(u.tolist(), v.tolist(), strict=True) if pair[0] != pair[1]}
     assert len(met) > 100 and not met - edges(sf.policy(space, hide=hide))
+
+
+def test_a_sphere_is_no_ellipsoid_to_an_account():
+    """A great circle of 500 m is up to 502.8 m on the ellipsoid: its name alone does not make it one step."""
+    release = sf.policy(regions(voronoi(25, NEW_YORK, seed=4)), hide=sf.move("500 m"))
+    assert price(Record.of(sf.move("500 m")), release) == 1
+    assert price(Record.of(sf.move("500 m", metric="great-circle")), release) == release.diameter > 1
 
 
 def test_sensitivities_are_those_of_the_edges():

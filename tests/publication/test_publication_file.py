@@ -309,6 +309,23 @@ def test_paths_lead_from_the_folder_of_the_file() -> None:
     assert sf.Publication.from_toml(GOOD).place("visits.csv") == "visits.csv"
 
 
+def test_a_grid_with_a_crs_in_a_file(tmp_path: Path) -> None:
+    """By its shape or by cells in metres; places beyond it are in no cell; written back with the CRS."""
+    (tmp_path / "d.csv").write_text("lon,lat\n-74,40.7\n286.1,40.8\n5,5\n")
+    text = (
+        "hide = 'move(\"500 m\")'\nask = 'ranges()'\nepsilon = 100\n[domain.place]\n"
+        "bounds = [-74.3, 40.5, -73.7, 40.95]\ncell = '5 km'\n"
+        "[data]\npath = 'd.csv'\ncolumns = {lon = 'lon', lat = 'lat'}\n"
+    )
+    (tmp_path / "p.toml").write_text(text)
+    publication = sf.load_publication(tmp_path / "p.toml")
+    assert publication.domain == sf.Grid((-74.3, 40.5, -73.7, 40.95), (10, 10), crs="EPSG:4326")
+    assert publication.publish().counts.sum() == 2
+    assert 'crs = "EPSG:4326"' in publication.to_toml()
+    (tmp_path / "again.toml").write_text(publication.to_toml())
+    assert sf.load_publication(tmp_path / "again.toml").policy == publication.policy
+
+
 def test_hexagons_in_a_file(tmp_path: Path) -> None:
     """Bounds or cells; records that name their cell; written back with the cells."""
     pytest.importorskip("h3", reason="needs sfumato[h3]")

@@ -38,6 +38,7 @@ def relations(draw: st.DrawFn) -> Relation:
     return found
 
 
+@pytest.mark.slow  # relations of any depth
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(relations())
 def test_every_relation_survives_its_text(relation: Relation) -> None:

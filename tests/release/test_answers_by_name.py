@@ -163,6 +163,7 @@ ALONG = [
 ]
 
 
+@pytest.mark.slow  # many questions
 @given(st.tuples(*ALONG), st.sets(st.sampled_from(["x", "y", "t", "mode", "weekday"])))
 def test_any_question_equals_the_sum_over_cells(asked: Any, by: set[str]) -> None:
     x, y, t, mode, week = asked

@@ -298,6 +298,7 @@ def policy_on(domain: sf.Domain, name: str) -> sf.Policy:
     return {"bounded": sf.bounded, "unbounded": sf.unbounded}[name](domain)
 
 
+@pytest.mark.slow  # releases of every size
 @pytest.mark.parametrize("kind", ["uniform", "clustered", "heaped"])
 @pytest.mark.parametrize(("dimensions", "policy", "mechanism"), HOLDS)
 def test_intervals_hold_the_records_at_every_size_and_resolution(

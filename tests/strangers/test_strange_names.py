@@ -54,6 +54,7 @@ def test_numbers_stay_numbers_in_csv(tmp_path: Path) -> None:
     assert first.startswith("-3.5,-1.75,-2,")
 
 
+@pytest.mark.slow  # a picture for every name
 @pytest.mark.parametrize("name", STRANGE)
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_every_name_can_be_drawn(name: str, suffix: str, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def workloads(draw: st.DrawFn) -> sf.Workload:
     return found
 
 
+@pytest.mark.slow  # workloads of any depth
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(workloads())
 def test_every_workload_survives_its_text(workload: sf.Workload) -> None:

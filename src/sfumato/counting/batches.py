@@ -141,7 +141,7 @@ def count_batches(
     bounded = None if limit is None else Entities(limit, source, cells=stream.domain.size)
 
     def add(cells: NDArray[np.integer]) -> None:
-        cells = cells[cells >= 0] if drop else cells
+        cells = cells[cells >= 0] if drop or stream.domain.apart else cells
         if tables is None:
             np.add.at(tally, cells, 1)
         else:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from sfumato.counting.columns import Columns, Index
-from sfumato.domain import Axis, Domain, Places
+from sfumato.counting.columns import Both, Columns, Index
+from sfumato.domain import Axis, Domain, Ground, Places
 from sfumato.domain.factor import PLACE
+from sfumato.domain.ground import WGS84
 from sfumato.errors import InvalidInput
 from sfumato.naming import nearest
 
@@ -35,10 +36,14 @@ def choose_columns(
         told, by_order, keywords = _placed(domain, place, by_order, dict(keywords or {}))
         if told is not None:
             chosen[place.name] = told
+    ground = ground_of(domain)
+    if place is None and ground is not None:
+        told, keywords = _grounded(domain, ground, dict(keywords or {}))
+        chosen |= told
     for axis, column in (*_lettered(domain, by_order), *(keywords or {}).items(), *_listed(domain, by_name)):
         if chosen.setdefault(axis, column) != column:
             raise InvalidInput(f"The column of axis {axis!r} is given twice. Name it once.")
-    return Columns(tuple(chosen.get(axis.name, _usual(axis)) for axis in domain.axes), entity)
+    return Columns(tuple(chosen[axis.name] if axis.name in chosen else _usual(axis) for axis in domain.axes), entity)
 
 
 def place_of(domain: Domain) -> Places | None:
@@ -46,6 +51,45 @@ def place_of(domain: Domain) -> Places | None:
     found = [cast(Places, axis) for axis in domain.axes if axis.reads == "places"]
     named = [axis for axis in found if axis.name == PLACE] or found
     return named[0] if len(named) == 1 else None
+
+
+def ground_of(domain: Domain) -> tuple[Ground, Ground] | None:
+    """The two axes of the grid on the ground that `lon` and `lat` speak of, where there is no other place."""
+    found = [factor for factor in domain.factors if all(domain.axes[i].apart for i in factor.positions)]
+    named = [factor for factor in found if factor.name == PLACE] or found
+    if len(named) != 1 or len(named[0].positions) != 2:
+        return None
+    x, y = (cast(Ground, domain.axes[i]) for i in named[0].positions)
+    return x, y
+
+
+def _grounded(
+    domain: Domain, ground: tuple[Ground, Ground], keywords: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What lon=, lat= and geometry= say of the axes of a grid; and what else was said."""
+    x, y = ground
+    said = {name: keywords.pop(name) for name in PLACES if name in keywords and name not in domain.names}
+    if "h3" in said:
+        raise InvalidInput(
+            "h3= is for hexagons, and the place is a grid: a cell of H3 is no point. Nothing was counted."
+        )
+    if not said:
+        return {}, keywords
+    if ("geometry" in said) == bool({"lon", "lat"} & {*said}) or len({"lon", "lat"} & {*said}) == 1:
+        raise InvalidInput(
+            "the grid is told by two columns, lon= and lat= or those of its axes, or by one of points, geometry=. "
+            "Nothing was counted. Give one of these."
+        )
+    if "geometry" in said:
+        if domain.names.index(y.name) != domain.names.index(x.name) + 1:
+            raise InvalidInput("geometry= needs a grid whose axes stand side by side. Nothing was counted.")
+        return {x.name: Both(said["geometry"]), y.name: None}, keywords
+    if x.crs not in WGS84:
+        raise InvalidInput(
+            f"lon= and lat= are those of WGS84, and the grid is in {x.crs[:60]}. Nothing was counted. Give coordinates "
+            f"of that CRS with {x.name}= and {y.name}=, or points with geometry=."
+        )
+    return {x.name: said["lon"], y.name: said["lat"]}, keywords
 
 
 def _usual(axis: Axis) -> str | tuple[str, str]:
@@ -70,7 +114,7 @@ def _placed(
             f"the place {place.name!r} is told by two columns, x= and y= or lon= and lat=, or by one, of points with "
             "geometry= or of cells of H3 with h3=. Nothing was counted. Give one of these."
         )
-    if any(pairs[1]) and place.crs not in ("EPSG:4326", "OGC:CRS84"):
+    if any(pairs[1]) and place.crs not in WGS84:
         raise InvalidInput(
             f"lon= and lat= are those of WGS84, and the {place.what} are in {place.crs[:60]}. Nothing was counted. "
             "Give coordinates of that CRS with x= and y=, or points with geometry=."
@@ -86,6 +130,10 @@ def _placed(
 _ALONE: dict[str, Any] = {"geometry": str, "h3": Index}
 
 
+def _has_place(domain: Domain) -> bool:
+    return place_of(domain) is not None or ground_of(domain) is not None
+
+
 def told_of_places(
     domain: Domain, columns: Mapping[str, Any] | None, keywords: dict[str, str]
 ) -> tuple[Mapping[str, Any] | None, dict[str, str]]:
@@ -93,7 +141,7 @@ def told_of_places(
 
     A file can say it so.
     """
-    if place_of(domain) is None:
+    if not _has_place(domain):
         return columns, keywords
     said = {name: column for name, column in (columns or {}).items() if name in PLACES and name not in domain.names}
     rest = {name: column for name, column in (columns or {}).items() if name not in said}
@@ -105,7 +153,7 @@ def check_keywords(domain: Domain, keywords: Mapping[str, Any], own: Mapping[str
 
     An axis that bears the name of a keyword has its column in ``columns=``, and the keyword then is what it always is.
     """
-    places = () if place_of(domain) is None else PLACES
+    places = PLACES if _has_place(domain) else ()
     for name in keywords:
         if name not in (*domain.names, *places):
             raise InvalidInput(

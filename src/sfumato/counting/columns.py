@@ -28,18 +28,28 @@ class Index:
 
 
 @dataclass(frozen=True)
+class Both:
+    """A column of points, which tells both axes of a grid on the ground; None in the place of the second one's."""
+
+    column: str
+
+
+@dataclass(frozen=True)
 class Columns:
     """The column of each axis, in order (two of a place that is told by two), and that of the entity, if any."""
 
-    axes: tuple[str | Index | tuple[str, ...], ...]
+    axes: tuple[str | Index | Both | tuple[str, ...] | None, ...]
     entity: str | None = None
 
     def fields(self, domain: Domain) -> tuple[Field, ...]:
         """What is to be read, under names that no engine can take for another column's."""
         found: list[Field] = []
         for axis, given in zip(domain.axes, self.axes, strict=True):
-            if isinstance(given, Index):
-                found.append(Field(f"c{len(found)}", given.column, axis, indices=True))
+            if given is None:
+                continue
+            if isinstance(given, (Index, Both)):
+                told = isinstance(given, Index)
+                found.append(Field(f"c{len(found)}", given.column, axis, geometry=not told, indices=told))
                 continue
             names = given if isinstance(given, tuple) else (given,)
             found += [Field(f"c{len(found) + i}", name, axis, len(names) < axis.arity) for i, name in enumerate(names)]

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from sfumato.counting.columns import Field
 from sfumato.counting.points import same_crs
-from sfumato.domain import Places
+from sfumato.domain import Ground, Places
 from sfumato.errors import InvalidInput
 
 _WGS84 = "OGC:CRS84"
@@ -34,7 +34,8 @@ def check_arrow(field: Field, column: Any) -> None:
     name, written = about.get("ARROW:extension:name"), about.get("ARROW:extension:metadata", "{}")
     if hasattr(column.type, "extension_name"):  # another package knows the type
         name, written = column.type.extension_name, column.type.__arrow_ext_serialize__().decode()
-    if name not in ("geoarrow.wkb", "ogc.wkb"):
+    points = name == "geoarrow.point" and str(column.type).startswith(("struct<x: double", "extension<geoarrow.point"))
+    if name not in ("geoarrow.wkb", "ogc.wkb") and not points:
         _refuse(field, f"is of type {column.type}")
     try:
         crs = json.loads(written or "{}").get("crs")
@@ -51,7 +52,7 @@ def refuse_others(fields: Any, what: str) -> None:
 
 
 def _check(field: Field, crs: Any) -> None:
-    axis = cast(Places, field.axis)
+    axis = cast(Places | Ground, field.axis)
     if not crs:
         _refuse(field, "has no CRS")
     same = crs == axis.crs or {crs if isinstance(crs, str) else None, axis.crs} == {_WGS84, "EPSG:4326"}

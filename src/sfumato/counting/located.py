@@ -78,7 +78,7 @@ def _narrowed(cells: NDArray[np.int64], open_ended: Domain, domain: Domain) -> N
     """Cells of the domain itself, NOWHERE for those that only the wider one has."""
     if open_ended == domain:
         return cells
-    index = np.unravel_index(cells, open_ended.shape)
-    inside = np.logical_and.reduce([i < n for i, n in zip(index, domain.shape, strict=True)])
+    index = np.unravel_index(np.maximum(cells, 0), open_ended.shape)
+    inside = (cells >= 0) & np.logical_and.reduce([i < n for i, n in zip(index, domain.shape, strict=True)])
     own = np.ravel_multi_index([np.minimum(i, n - 1) for i, n in zip(index, domain.shape, strict=True)], domain.shape)
     return np.where(inside, own, NOWHERE)

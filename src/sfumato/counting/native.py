@@ -27,13 +27,13 @@ MOST_COMPARISONS = 512
 
 def is_dear(domain: Domain) -> bool:
     """Whether an expression would compare every value with too many edges."""
-    return any(axis.reads == "places" or axis.comparisons > MOST_COMPARISONS for axis in domain.axes)
+    return any(axis.reads == "places" or axis.apart or axis.comparisons > MOST_COMPARISONS for axis in domain.axes)
 
 
 def refuse_dear(domain: Domain) -> None:
     """Say so."""
     for axis in domain.axes:
-        if axis.reads == "places":
+        if axis.reads == "places" or axis.apart:
             raise InvalidInput(
                 f"engine='native' has no expression for the {axis.what} of axis {axis.name!r}. Nothing was counted. "
                 "Leave engine= out: the needed columns are then brought here, batch by batch."

@@ -32,16 +32,18 @@ class Placer:
         if present is not None:
             columns = [column[present] for column in columns]
         cells = np.zeros(len(columns[0]), np.int64)
-        outside = np.zeros(len(cells), np.bool_)
+        outside, away = np.zeros(len(cells), np.bool_), np.zeros(len(cells), np.bool_)
         for axis, column in zip(self.domain.axes, columns, strict=True):
             if isinstance(axis, Ordered):
-                outside |= axis.take(column, cells)
+                beyond = axis.take(column, cells)
+                outside |= beyond
+                if axis.apart:
+                    away |= beyond
             elif axis.reads == "places":
                 outside |= cast(Places, axis).take(column, cells)
             else:
                 self._accumulate_labels(axis, column, cells, outside)
-        if self.drop:
-            cells[outside] = DROPPED
+        cells[outside if self.drop else away] = DROPPED
         return cells, present, int(np.count_nonzero(outside))
 
     def _columns(self, batch: Any) -> list[NDArray[Any]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato._types import Floats
 from sfumato.counting.columns import Field
 from sfumato.counting.place import fixed_width
-from sfumato.domain import Hexagons, Places
+from sfumato.domain import Hexagons
 from sfumato.domain.h3_index import Indices, read_texts
 from sfumato.errors import InvalidInput, MissingExtra
 
@@ -35,8 +35,12 @@ def is_geographic(data: Any) -> bool:
     )
 
 
-def unfolded(frame: Any, column: str | None, axis: Places) -> tuple[Any, tuple[str, str]]:
-    """A GeoDataFrame as a plain frame without its geometries, with two more columns: the places in the axis's CRS."""
+def unfolded(frame: Any, column: str | None, crs: str) -> tuple[Any, tuple[str, str], str | None]:
+    """A GeoDataFrame as a plain frame without its geometries, with two more columns, the places in the CRS of the
+    domain; and the pipeline by which they came into it, where they were in another one.
+
+    A point that it takes nowhere is elsewhere, and no missing one.
+    """
     if column is None and getattr(frame, "_geometry_column_name", None) not in frame.columns:
         raise InvalidInput("data has no active geometry column. Nothing was counted. Say which with geometry=….")
     name = frame.geometry.name if column is None else column
@@ -49,16 +53,23 @@ def unfolded(frame: Any, column: str | None, axis: Places) -> tuple[Any, tuple[s
     points = series[~(series.isna() | series.is_empty)]
     if not (points.geom_type == "Point").all():
         raise InvalidInput(f"Column {name!r} {_NO_POINTS}")
-    if series.crs != axis.crs and not same_crs(series.crs, axis.crs):
-        points = points.to_crs(axis.crs)
+    x, y, pipeline = np.asarray(points.x, np.float64), np.asarray(points.y, np.float64), None
+    if series.crs != crs and not same_crs(series.crs, crs):
+        import pyproj
+
+        transformer = pyproj.Transformer.from_crs(series.crs, crs, always_xy=True)
+        missing = np.isnan(x) | np.isnan(y)
+        found = (np.where(np.isnan(moved), np.inf, moved) for moved in transformer.transform(x, y))
+        x, y = (np.where(missing, np.nan, moved) for moved in found)
+        pipeline = str(transformer.definition)
     plain = frame.drop(columns=list(geometries))
     names = tuple(_free(f"{name} {end}", plain.columns) for end in ("x", "y"))
     at = np.flatnonzero(~(series.isna() | series.is_empty))
-    for new, values in zip(names, (points.x, points.y), strict=True):
+    for new, values in zip(names, (x, y), strict=True):
         whole = np.full(len(frame), np.nan)
-        whole[at] = np.asarray(values, dtype=np.float64)
+        whole[at] = values
         plain[new] = whole
-    return plain, (names[0], names[1])
+    return plain, (names[0], names[1]), pipeline
 
 
 _UNKNOWN = (
@@ -108,6 +119,9 @@ def points_of(column: Any, name: str) -> Floats:
     """(x, y) of every WKB in a binary Arrow column, NaN where there is none or an empty one."""
     import pyarrow as pa
 
+    if pa.types.is_struct(column.type):  # GeoArrow's points, as two columns beside each other
+        both = [part.fill_null(np.nan) for part in column.flatten()[:2]]  # null where the whole is
+        return np.stack([fixed_width(part, np.float64) for part in both], axis=-1)
     column = column.cast(pa.large_binary())
     offsets = np.frombuffer(column.buffers()[1], np.int64, len(column) + 1, column.offset * 8)
     content = np.frombuffer(column.buffers()[2] or b"", np.uint8)

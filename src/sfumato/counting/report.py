@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 from sfumato.errors import DataWarning, InvalidInput, warn_caller
@@ -25,7 +25,8 @@ class CountReport:
     its share. Where rows are cut into steps of time, ``without_time`` had no time, ``unreadable_time`` one that could
     not be read, and ``in_no_step`` one that lies in no step. ``in_other_box`` is the share of the counted records that
     lie in the small box which the bounds describe when they are read as (xmin, xmax, ymin, ymax), where there is one.
-    What is not known is None.
+    What is not known is None. ``transformed`` is the pipeline of PROJ by which points came into the CRS of the domain,
+    where they were in another one.
     """
 
     rows: int | None = None
@@ -39,6 +40,7 @@ class CountReport:
     unreadable_time: int | None = None
     in_no_step: int | None = None
     in_other_box: Fraction | None = None
+    transformed: str | None = None
 
     @property
     def records(self) -> int | None:
@@ -128,9 +130,12 @@ def added(reports: Iterable[CountReport]) -> CountReport:
     sums: dict[str, int | None] = {}
     for field in fields(CountReport):
         values = [getattr(report, field.name) for report in parts]
-        if field.name != "in_other_box" and values and None not in values:
+        if field.name not in ("in_other_box", "transformed") and values and None not in values:
             sums[field.name] = sum(values)
     boxed = [report for report in parts if report.in_other_box is not None]
     weight = sum(report.records or 0 for report in boxed)
     share = sum(((report.in_other_box or 0) * (report.records or 0) for report in boxed), Fraction(0))
-    return CountReport(**sums, in_other_box=share / weight if weight else None)  # type: ignore[arg-type]
+    pipelines = {report.transformed for report in parts}
+    transformed = pipelines.pop() if len(pipelines) == 1 else None
+    boxed_share = share / weight if weight else None
+    return replace(CountReport(**sums), in_other_box=boxed_share, transformed=transformed)  # type: ignore[arg-type]

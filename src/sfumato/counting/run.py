@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from sfumato.counting.batches import Batches, count_batches
-from sfumato.counting.choice import check_keywords, choose_columns, place_of, told_of_places
+from sfumato.counting.choice import check_keywords, choose_columns, ground_of, place_of, told_of_places
 from sfumato.counting.counts import Counts
 from sfumato.counting.frames import is_native
 from sfumato.counting.inputs import Database, is_files, open_view
@@ -75,13 +75,15 @@ def count(
     column has its axis's name. ``columns={"axis": "column"}`` takes any name, also those that are keywords here or no
     names of Python's. Where the domain has no axis of the name, ``x``, ``y`` and ``z`` stand for its first three axes.
 
-    *Places* on regions and hexagons are two columns, ``lon=`` and ``lat=`` (WGS84) or ``x=`` and ``y=`` (of the
-    domain's CRS), or points in one, ``geometry=``: of a GeoDataFrame, whose CRS is transformed to the domain's where it
-    is another, or of GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}`` says the same. By
-    default they are the points of a GeoDataFrame, and the columns ``lon`` and ``lat`` of anything else. On hexagons
-    ``h3=`` names a column of cells, of the domain's resolution or finer ones, as text or whole numbers; a record of a
-    coarser one, or of what is no cell, has no place (of several places,
-    ``columns={"origin": {"h3": "from"}}``). What lies in no region or hexagon is counted elsewhere.
+    *Places* on regions, hexagons and grids with a CRS are two columns, ``lon=`` and ``lat=`` (WGS84) or ``x=`` and
+    ``y=`` (of the domain's CRS), or points in one, ``geometry=``: of a GeoDataFrame, whose CRS is transformed to the
+    domain's where it is another, or of GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}``
+    says the same of regions and hexagons. By default they are the points of a GeoDataFrame, and the columns ``lon`` and
+    ``lat`` of anything else (of a grid those that its axes are called). On hexagons ``h3=`` names a column of cells, of
+    the domain's resolution or finer ones, as text or whole numbers; a record of a coarser one, or of what is no cell,
+    has no place (of several places, ``columns={"origin": {"h3": "from"}}``). What lies in no region or hexagon is
+    counted elsewhere; what lies beyond the bounds of a grid with a CRS is left out, and ``counts.report.outside`` says
+    how many that were.
 
     *Times* are dates and datetimes, of files of text also ISO 8601. A column that tells a zone goes with an axis that
     has one, and one that tells none with an axis that has none; anything else is refused, since it would be a guess. A
@@ -144,7 +146,7 @@ def count(
         refuse_dear(domain)
     layout = None if tables is None else _layout(tables, domain, engine)
     randomness = SystemSource() if source is None else require(source)
-    data, columns = _unfolded(data, domain, columns, axes, by_two=x is not None or y is not None)
+    data, columns, transformed = _unfolded(data, domain, columns, axes, by_two=x is not None or y is not None)
     chosen = choose_columns(domain, (x, y, z), columns, entity, axes)
     with closing(Database()) as database:
         view = open_view(data, chosen.fields(domain), database)
@@ -162,6 +164,7 @@ def count(
                 tally, report = count_batches(
                     stream, drop=drop, limit=limit, source=randomness, advance=advance, tables=layout
                 )
+    report = replace(report, transformed=transformed)
     if layout is None:
         report = replace(report, in_other_box=in_other_box(tally, domain))
         tally = tally.reshape(domain.shape)
@@ -194,19 +197,20 @@ def _layout(tables: AsksTables, domain: Domain, engine: Engine | None) -> Tables
 
 def _unfolded(
     data: Any, domain: Domain, columns: Mapping[str, Any] | None, axes: dict[str, str], *, by_two: bool
-) -> tuple[Any, Mapping[str, Any] | None]:
-    """A GeoDataFrame with the places of its points as two columns, in the CRS of the domain."""
-    place = place_of(domain)
-    if (
-        place is None
-        or not is_geographic(data)
-        or by_two
-        or {"lon", "lat", "h3"} & {*axes}
-        or place.name in (columns or {})
-    ):
-        return data, columns
-    frame, pair = unfolded(data, axes.pop("geometry", None), place)
-    return frame, {**(columns or {}), place.name: pair}
+) -> tuple[Any, Mapping[str, Any] | None, str | None]:
+    """A GeoDataFrame with the places of its points as two columns, in the CRS of the domain; and how they were
+    transformed, where they were.
+    """
+    place, ground = place_of(domain), ground_of(domain)
+    if not is_geographic(data) or by_two or {"lon", "lat", "h3"} & {*axes}:
+        return data, columns, None
+    if place is not None and place.name not in (columns or {}):
+        frame, pair, how = unfolded(data, axes.pop("geometry", None), place.crs)
+        return frame, {**(columns or {}), place.name: pair}, how
+    if place is None and ground is not None and not {axis.name for axis in ground} & {*axes, *(columns or {})}:
+        frame, pair, how = unfolded(data, axes.pop("geometry", None), ground[0].crs)
+        return frame, {**(columns or {}), ground[0].name: pair[0], ground[1].name: pair[1]}, how
+    return data, columns, None
 
 
 def _stays(frame: Any, domain: Domain) -> bool:

@@ -56,7 +56,8 @@ def count_points(points: ArrayLike | Sequence[ArrayLike], domain: Domain) -> Cou
     columns = domain.columns(points)
     for start in range(0, len(columns[0]), _BLOCK):
         block = tuple(c[start : start + _BLOCK] for c in columns)
-        np.add.at(tally, domain.locate(block), 1)
+        cells = domain.locate(block)
+        np.add.at(tally, cells[cells >= 0] if domain.apart else cells, 1)
         outside += _outside(block, domain)
     report = CountReport(rows=len(columns[0]), outside=outside if any(axis.ordered for axis in domain.axes) else None)
     return Counts(tally.reshape(domain.shape), domain, report=replace(report, in_other_box=in_other_box(tally, domain)))

@@ -9,6 +9,7 @@ from sfumato.domain.axis import Axis
 from sfumato.domain.bins import Bins
 from sfumato.domain.cycle import Round
 from sfumato.domain.described import domain_from_spec
+from sfumato.domain.ground import Ground
 from sfumato.domain.hexagons import H3, Hexagons
 from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
@@ -29,6 +30,7 @@ __all__ = [
     "Cycle",
     "Domain",
     "Grid",
+    "Ground",
     "Hexagons",
     "Instants",
     "Interval",

@@ -40,6 +40,9 @@ class Axis(ABC):
     winds: ClassVar[bool] = False
     """Whether the last cell is beside the first."""
 
+    apart: ClassVar[bool] = False
+    """Whether elsewhere stands beside its cells: whoever is beyond its ends is in none of them, and left out."""
+
     @property
     def unit(self) -> str | None:
         """What distances along it are measured in: OWN numbers, SECONDS, METRES, or None where there are none."""
@@ -58,7 +61,7 @@ class Axis(ABC):
     @property
     def leaves_out(self) -> bool:
         """Whether there are values that none of its cells holds: whoever has one is not there."""
-        return False
+        return self.apart
 
     @property
     def coarser(self) -> tuple[Coarse, ...]:

@@ -10,6 +10,7 @@ from sfumato.domain.axis import Axis, axis_name
 from sfumato.domain.bins import Bins
 from sfumato.domain.cycle import Round
 from sfumato.domain.factor import Factor
+from sfumato.domain.ground import ground_from_spec
 from sfumato.domain.hexagons import H3, Hexagons, hexagons_from_spec
 from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
@@ -122,6 +123,7 @@ _KINDS: dict[str, Callable[[Mapping[str, Any]], Axis]] = {
     "bins": lambda spec: Bins(spec["name"], _list(spec["edges"])),
     "times": lambda spec: Instants(spec["name"], _position(spec["start"]), _steps(spec["steps"]), _text(spec["tz"])),
     "cycle": lambda spec: Round(spec["name"], spec["of"], _text(spec["tz"])),
+    "ground": ground_from_spec,
     "regions": areas_from_spec,
     "hexagons": hexagons_from_spec,
 }

@@ -165,6 +165,11 @@ class Domain:
             spec["factors"] = [{"name": f.name, "axes": list(f.positions)} for f in self.factors]
         return spec
 
+    @property
+    def apart(self) -> bool:
+        """Whether elsewhere stands beside the cells, so that a record may be in none of them."""
+        return any(axis.apart for axis in self.axes)
+
     @cached_property
     def fingerprint(self) -> str:
         """A digest of the description: equal for equal domains, on every machine."""
@@ -172,7 +177,8 @@ class Domain:
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def locate(self, points: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.int64]:
-        """The cell number of each point, in C order; coordinates outside are clamped to the box.
+        """The cell number of each point, in C order; coordinates outside are clamped to the box. On a grid with a CRS
+        such a place is elsewhere, which is no cell: -1.
 
         Points are an array with one row each, or a tuple with one array for each axis. On a single axis a
         plain array of values will do.
@@ -189,6 +195,9 @@ class Domain:
             out = cells[block]
             for axis, column in zip(self.axes, columns, strict=True):
                 axis.accumulate(column[block], out)
+            for axis, column in zip(self.axes, columns, strict=True):
+                if axis.apart:
+                    out[axis.outside(column[block])] = -1
         return cells
 
     def columns(self, points: ArrayLike | Sequence[ArrayLike]) -> list[NDArray[Any]]:
@@ -286,7 +295,8 @@ class Domain:
         if any(isinstance(axis, Bins) for axis in intervals):
             return f"Grid(edges=({', '.join(listed(axis.edges.tolist()) for axis in intervals)}){names}{name})"
         bounds = ", ".join(plain(end) for end in (*(a.low for a in intervals), *(a.high for a in intervals)))
-        return f"Grid(bounds=({bounds}), shape={tuple(axis.cells for axis in axes)!r}{names}{name})"
+        crs = "".join(f", crs={axis.entry()['crs']!r}" for axis in axes[:1] if axis.apart)
+        return f"Grid(bounds=({bounds}), shape={tuple(axis.cells for axis in axes)!r}{names}{crs}{name})"
 
 
 def _holds(axis: Axis, column: NDArray[Any]) -> bool:

@@ -17,6 +17,7 @@ from sfumato.domain.coarser import Level
 from sfumato.domain.cycle import Round
 from sfumato.domain.durations import Duration
 from sfumato.domain.factor import PLACE, Factor, default_names
+from sfumato.domain.ground import ground_axes
 from sfumato.domain.instants import steps
 from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Label, Labels
@@ -71,10 +72,17 @@ class Line(Domain):
 class Grid(Domain):
     """A box in two or more dimensions cut into equal cells; axis 0 is x.
 
+    With ``crs`` its numbers are places on the ground, in degrees or in metres, and ``cell="100 m"`` stands for the
+    shape of cells about so large (of degrees in the middle of the box; crs="EPSG:4326" unless another is said). Then
+    what lies beyond the bounds is elsewhere, in no cell, and left out; longitudes are taken modulo 360; and
+    ``sf.move("500 m")`` hides moves on the ellipsoid.
+
     >>> Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(256, 256))
     Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(256, 256))
     >>> Grid(bounds=(0, 0, 1, 1), shape=(4, 4), name="origin").names
     ('origin_x', 'origin_y')
+    >>> Grid(bounds=(-74.3, 40.5, -73.7, 40.95), cell="1 km")
+    Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(51, 50), crs='EPSG:4326')
     """
 
     @overload
@@ -85,6 +93,18 @@ class Grid(Domain):
         *,
         names: Sequence[str] | None = None,
         name: str = PLACE,
+        crs: Any = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        bounds: Sequence[float],
+        *,
+        cell: str,
+        names: Sequence[str] | None = None,
+        name: str = PLACE,
+        crs: Any = None,
     ) -> None: ...
 
     @overload
@@ -100,10 +120,15 @@ class Grid(Domain):
         edges: Sequence[Sequence[float]] | None = None,
         names: Sequence[str] | None = None,
         name: str = PLACE,
+        cell: str | None = None,
+        crs: Any = None,
     ) -> None:
-        axes = (
-            _equal_axes(bounds, shape, names, name) if edges is None else _cut_axes(edges, bounds, shape, names, name)
-        )
+        if crs is not None or cell is not None:
+            axes = _on_the_ground(bounds, shape, edges, names, name, cell, crs)
+        elif edges is None:
+            axes = _equal_axes(bounds, shape, names, name)
+        else:
+            axes = _cut_axes(edges, bounds, shape, names, name)
         super().__init__(axes, (Factor(name, tuple(range(len(axes)))),))
 
     @classmethod
@@ -138,6 +163,21 @@ def _equal_axes(bounds: Any, shape: Any, names: Any, name: str) -> tuple[Axis, .
     if doubt:
         warn_caller(doubt, DeclarationWarning)
     return tuple(Interval(names[i], bounds[i], bounds[d + i], shape[i]) for i in range(d))
+
+
+def _on_the_ground(bounds: Any, shape: Any, edges: Any, names: Any, name: str, cell: Any, crs: Any) -> tuple[Axis, ...]:
+    """The axes of a grid with a CRS."""
+    if edges is not None or bounds is None or (shape is None) == (cell is None):
+        raise InvalidInput(
+            "a grid with a CRS has bounds, and shape or cell, one of the two: sf.Grid(bounds, cell='100 m'), or "
+            "sf.Grid(bounds, shape, crs='EPSG:4326'). Nothing was built."
+        )
+    sides = (2, 2) if shape is None else shape
+    plain = _equal_axes(bounds, sides, names, name)  # refuses what is no box
+    if len(plain) != 2:
+        raise InvalidInput(f"shape={shape!r} has {len(plain)} sides, and a grid with a CRS has two. Nothing was built.")
+    given = None if shape is None else tuple(axis.cells for axis in plain)
+    return ground_axes(_sequence(bounds, "bounds"), given, cell, [axis.name for axis in plain], crs)
 
 
 def _cut_axes(edges: Any, bounds: Any, shape: Any, names: Any, name: str) -> tuple[Axis, ...]:

@@ -13,6 +13,7 @@ from sfumato.mechanism.cells.given import rows_of
 from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.parts import Parts
+from sfumato.mechanism.reference import reference_counts
 from sfumato.mechanism.registry import (
     build,
     fresh,
@@ -43,6 +44,7 @@ __all__ = [
     "mechanism_from_spec",
     "mechanisms",
     "needs_cells",
+    "reference_counts",
     "register",
     "registered",
     "rows_of",

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
 from sfumato.exact import Number, positive_fraction, positive_int, shown
-from sfumato.mechanism import Mechanism, mechanisms, needs_cells, rows_of, tunings, variants
+from sfumato.mechanism import Mechanism, mechanisms, needs_cells, reference_counts, rows_of, tunings, variants
 from sfumato.mechanism import fresh as build
 from sfumato.noise import DiscreteLaplace
 from sfumato.planning.plan import Alternative, Plan
-from sfumato.planning.rehearsal import public_counts, reference_counts, rehearsed_error
+from sfumato.planning.rehearsal import public_counts, rehearsed_error
 from sfumato.policies import Policy
 from sfumato.workload import Workload
 
@@ -50,8 +50,8 @@ def plan(
     Mechanisms whose error depends on the data are weighed only with `like`: public counts of the same kind, or an
     earlier release, on which they are rehearsed. Never give private counts there, not even old ones. A shifted family
     that is forced without a `width` gets the best one for those counts, or for a reference population. `records`, a
-    public guess of how many records there will be, is enough to weigh sorted points, by a model of their error, and
-    chooses the blocks of an adaptive grid.
+    public guess of how many records there will be, is enough to weigh sorted points and adaptive grids, by models of
+    their error.
 
     >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=1)
     >>> sf.plan(policy, sf.histogram(), epsilon=1).mechanism.name

@@ -15,7 +15,7 @@ from sfumato.linear import distinct_rows
 from sfumato.policies.absent import ABSENT, _Absent
 from sfumato.policies.moves import LARGEST_EDGE_LIST, Complete, Explicit, NoMoves, Stencil
 from sfumato.policies.policy import Policy
-from sfumato.policies.within import half_box
+from sfumato.policies.within import half_box, refuse_apart
 from sfumato.relations import anything, presence
 
 # What a listed edge takes while a policy is built of it, described and planned for.
@@ -29,7 +29,13 @@ def bounded(domain: Domain) -> Policy:
     'one record is replaced by any other record (replace-one); the number of records is public'
     """
     words = "one record is replaced by any other record (replace-one); the number of records is public"
-    return Policy(domain=domain, moves=Complete(), joined=None, name="bounded", words=words, relation=anything())
+    joined = None
+    if domain.apart:  # any other record may be elsewhere
+        words = (
+            "one record is replaced by any other record, or by one beyond the bounds, which is left out (replace-one)"
+        )
+        joined = np.broadcast_to(np.True_, domain.shape)
+    return Policy(domain=domain, moves=Complete(), joined=joined, name="bounded", words=words, relation=anything())
 
 
 def unbounded(domain: Domain) -> Policy:
@@ -49,6 +55,7 @@ def threshold(domain: Domain, theta: int) -> Policy:
     >>> sf.threshold(sf.Line(0, 24, cells=24), theta=2).distance(0, 23)
     12.0
     """
+    refuse_apart(domain, "threshold")
     theta = positive_int(theta, "theta")
     if not domain.is_ordered:
         raise InvalidInput(
@@ -76,6 +83,7 @@ def graph(domain: Domain, edges: Any, *, publish_component_totals: bool = False)
     >>> sf.graph(sf.Line(0, 3, cells=3), edges=[(0, 1), (1, 2), (2, sf.ABSENT)]).edges().tolist()
     [[0, 1], [1, 2], [2, -1]]
     """
+    refuse_apart(domain, "graph")
     pairs = _pairs(domain, edges)
     if len(pairs) > LARGEST_EDGE_LIST:
         raise TooLarge(

@@ -13,7 +13,8 @@ Term by term of the account's relation:
   every factor i let d_i be the most moves that the release's rule for it needs for one change by the account's rule.
   The change then takes Σ k_t moves of the release's terms t, the least numbers with Σ_{t ∋ i} k_t ≥ d_i for every
   factor; or it goes by ⊥. Where an attribute that changes decides whether the record is left out, the way from any
-  cell to ⊥ as well; and where a record may vanish near a source, that from the cells that are near one.
+  cell to ⊥ as well; and where a record may vanish near a source, that from the cells that are near one. Where elsewhere
+  stands beside the cells (grids with a CRS) it may leave them: one step where the release's own rule leads as far.
 
 d_i is the least of several figures, none of which is too low:
 
@@ -78,8 +79,8 @@ def _term(record: Record, term: Term, release: Policy, left_out: Collection[str]
     if term.kind == PRESENCE:
         return release.eccentricity
     if term.kind == ANYTHING:
-        return max(release.diameter, release.eccentricity if left_out else 0)
-    steps = _moved(record, term, release)
+        return max(release.diameter, release.eccentricity if left_out or release.domain.apart else 0)
+    steps = max([_moved(record, term, release), *(_way_out(rule, release) for rule in term.rules)])
     if any(record.rules(term, name) for name in left_out):
         steps = max(steps, release.eccentricity)
     return max([steps, *(_near_source(rule, release) for rule in term.rules if rule.places is not None)])
@@ -157,7 +158,9 @@ def _by_name(rule: Rule, by: Rule, axes: int) -> float:
     if rule.kind != Move.kind:
         return 1.0
     asked, given = cast(Move, rule), cast(Move, by)
-    if asked.delta.unit != given.delta.unit or (asked.metric != given.metric and axes > 1):
+    if asked.delta.unit != given.delta.unit:
+        return math.inf
+    if asked.metric != given.metric and (axes > 1 or asked.delta.unit == METRES):  # along one axis of numbers all agree
         return math.inf
     if asked.delta.amount <= given.delta.amount:
         return 1.0
@@ -176,6 +179,17 @@ def _seen(rule: Rule, factor: Factor, release: Policy) -> Moves:
 
 def _leg(rules: tuple[Rule, ...], factor: Factor, release: Policy) -> Leg:
     return Leg(factor.positions, _seen(rules[0], factor, release) if len(rules) == 1 else Complete())
+
+
+def _way_out(rule: Rule, release: Policy) -> float:
+    """The most steps to ⊥ from a cell that a change by the rule leads out of, beside which elsewhere stands."""
+    factor = next((f for f in release.domain.factors if f.name == rule.of), None)
+    if factor is None or not release.domain.part(factor.name).apart:
+        return 0.0
+    rules = [] if release.relation is None else [own for own in release.relation.rules if own.of == rule.of]
+    if any(_by_name(rule, own, len(factor.positions)) == 1 for own in rules) and not release.total_is_public:
+        return 1.0
+    return release.eccentricity
 
 
 def _near_source(rule: Rule, release: Policy) -> float:

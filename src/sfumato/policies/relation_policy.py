@@ -20,7 +20,7 @@ from sfumato.policies.builders import bounded, unbounded
 from sfumato.policies.moves import Complete, Moves, NoMoves
 from sfumato.policies.policy import Policy
 from sfumato.policies.product_moves import Leg, Origin, ProductMoves
-from sfumato.policies.rule_moves import moves_of, numbers_of, short_form, source_mask
+from sfumato.policies.rule_moves import moves_of, numbers_of, short_form, source_mask, way_out
 from sfumato.relations import BOUNDARY, CHANGES, Relation
 
 Masks = NDArray[np.bool_]
@@ -131,7 +131,7 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
         joined=joined,
         name="relation",
         arguments={"hide": relation.spec(), "public": list(public), "publish_component_totals": parts},
-        words=_words(relation, public, joined is None),
+        words=_words(relation, domain, public, joined is None),
         relation=relation,
         public=public,
     )
@@ -162,10 +162,12 @@ def _moves(
         return Complete()
     if not terms:
         return NoMoves()
-    if len(domain.factors) == len(terms) == len(terms[0]) == 1 and not origins:
+    if len(domain.factors) == len(terms) == len(terms[0]) == 1 and (domain.apart or not origins):
         alone = terms[0][0].moves.alone()
         if alone is not None:
             return alone
+        if domain.apart:
+            return terms[0][0].moves
     unchanged = tuple(i for name in left for i in domain.factor(name).positions)
     return ProductMoves(terms=terms, origins=origins, unchanged=unchanged)
 
@@ -173,7 +175,12 @@ def _moves(
 def _origins(relation: Relation, domain: Domain) -> tuple[Origin, ...]:
     if relation.hides_presence:
         return ()
-    return tuple(
+    out = tuple(
+        Origin(domain.factor(str(rule.of)).positions, way_out(rule, domain.part(str(rule.of))), True)
+        for rule in relation.rules
+        if domain.part(str(rule.of)).apart
+    )
+    return out + tuple(
         Origin(
             domain.factor(str(rule.of)).positions,
             source_mask(rule, domain.part(str(rule.of))),
@@ -186,7 +193,7 @@ def _origins(relation: Relation, domain: Domain) -> tuple[Origin, ...]:
 
 def _joined(relation: Relation, domain: Domain, origins: tuple[Origin, ...]) -> Masks | Callable[[], Masks] | None:
     """The cells that are joined to ⊥."""
-    if relation.hides_presence:
+    if relation.hides_presence or (relation.changes_all and domain.apart):
         return np.broadcast_to(np.True_, domain.shape)
     return partial(_near_some, domain, origins) if origins else None
 
@@ -199,11 +206,13 @@ def _near_some(domain: Domain, origins: tuple[Origin, ...]) -> Masks:
     return reduce(np.logical_or, map(spread, origins))
 
 
-def _words(relation: Relation, public: tuple[str, ...], total_known: bool) -> str:
+def _words(relation: Relation, domain: Domain, public: tuple[str, ...], total_known: bool) -> str:
     said = relation.describe()
     if public:
         names = " and ".join([", ".join(public[:-1]), public[-1]] if len(public) > 1 else public)
         return f"the exact number of records for every {names} is public, jointly; {said}"
+    if domain.apart:
+        said += "; whoever is beyond the bounds is left out, and may come in or leave by the same changes"
     return f"{said}; the number of records is public" if total_known else said
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
+from sfumato.policies.ground_moves import ground_moves, near_border
 from sfumato.policies.moves import Complete, Moves, Neighbours
 from sfumato.policies.near_places import NearPlaces
 from sfumato.policies.policy import Policy
@@ -36,6 +37,8 @@ def numbers_of(rule: Rule, part: Domain) -> int:
         return 0
     move = cast(Move, rule)
     _refuse_units(move, part)
+    if part.apart:
+        return 0  # as on a globe
     if not _on_grid(part):
         return 2 * part.size
     if move.metric == "great-circle" or exceeds(part, move.delta.amount, move.metric):
@@ -52,6 +55,15 @@ def source_mask(rule: Rule, part: Domain) -> Callable[[], NDArray[np.bool_]]:
     return cache(lambda: cast(NDArray[np.bool_], seen.absent))
 
 
+def way_out(rule: Rule, part: Domain) -> Callable[[], NDArray[np.bool_]]:
+    """Which cells of a factor that elsewhere stands beside a change by the rule leads out of."""
+    if rule.kind != Move.kind:
+        return lambda: np.ones(part.shape, dtype=np.bool_)
+    move = cast(Move, rule)
+    _refuse_units(move, part)
+    return near_border(part, move.delta.amount)
+
+
 def short_form(rule: Rule, domain: Domain) -> Policy | None:
     """δ-neighbourhood, where that is what the rule is on this domain; None where it is another policy."""
     if rule.kind != Move.kind or not _on_grid(domain):
@@ -65,6 +77,8 @@ def short_form(rule: Rule, domain: Domain) -> Policy | None:
 
 def _moved(move: Move, part: Domain) -> Moves:
     _refuse_units(move, part)
+    if part.apart:
+        return ground_moves(part, move.delta.amount)
     if _on_grid(part):
         if exceeds(part, move.delta.amount, move.metric):
             return Complete()
@@ -96,8 +110,8 @@ def _refuse_units(move: Move, part: Domain) -> None:
         if move.metric == "geodesic":
             raise InvalidInput(
                 f"hide moves {name!r} by less than {move.delta} on the ellipsoid, and its coordinates are plain "
-                "numbers of no known CRS. Nothing was built. For degrees say metric='great-circle', which is about "
-                "places inside the bounds; or give delta in the axes' own units."
+                "numbers of no known CRS. Nothing was built. Say what they are, sf.Grid(…, crs='EPSG:4326') for "
+                "degrees; or give delta in the axes' own units (metric='great-circle' is about places inside bounds)."
             )
         return  # whether these are degrees is for the metric to say
     if units == {METRES} and move.delta.unit == METRES:

@@ -200,8 +200,19 @@ def half_box(reach: list[int]) -> NDArray[np.int64]:
     return half
 
 
+def refuse_apart(domain: Domain, name: str) -> None:
+    """Refuse a grid with a CRS, whose borders a record may cross: policies of cells alone do not hide that."""
+    if domain.apart:
+        raise InvalidInput(
+            f"{name} is about cells, and beyond the bounds of a grid with a CRS is elsewhere, which is none: that a "
+            "record leaves would not be hidden. Nothing was built. Use sf.policy(grid, hide=sf.move('500 m')), or a "
+            "grid without crs=."
+        )
+
+
 def ordered(domain: Domain, name: str) -> None:
     """Refuse a domain without distances."""
+    refuse_apart(domain, name)
     if not domain.is_spatial:
         raise InvalidInput(
             f"{name} needs a domain whose axes are all intervals; labels have no distance. Use sf.graph."

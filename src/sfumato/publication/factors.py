@@ -69,7 +69,8 @@ def _line(name: str, low: float, high: float, cells: int) -> Domain:
 
 # By the key that tells the kind.
 KINDS: dict[str, FactorKind] = {
-    "bounds": FactorKind({"bounds": NUMBERS, "shape": WHOLES}, {"names": TEXTS}, _grid),
+    "cell": FactorKind({"bounds": NUMBERS, "cell": TEXT}, {"names": TEXTS, "crs": TEXT}, _grid),
+    "bounds": FactorKind({"bounds": NUMBERS, "shape": WHOLES}, {"names": TEXTS, "crs": TEXT}, _grid),
     "edges": FactorKind({"edges": EDGES}, {"names": TEXTS}, _edges),
     "low": FactorKind({"low": NUMBER, "high": NUMBER, "cells": WHOLE}, {}, _line),
     "h3": FactorKind(
@@ -133,5 +134,6 @@ def _written(domain: Domain, factor: Factor) -> dict[str, Any]:
     more = {} if tuple(names) == default_names(len(names), factor.name) else {"names": names}
     if all("cells" in entry for entry in entries):
         ends = [entry["low"] for entry in entries] + [entry["high"] for entry in entries]
+        more |= {name: entries[0][name] for name in ("crs",) if name in entries[0]}
         return {"bounds": ends, "shape": [entry["cells"] for entry in entries], **more}
     return {"edges": [entry.get("edges", []) for entry in entries], **more}

@@ -18,6 +18,7 @@ import numpy as np
 
 from sfumato.domain import Domain
 from sfumato.domain.factor import PLACE
+from sfumato.domain.ground import WGS84
 from sfumato.domain.ordered import Ordered
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.files import replacing
@@ -93,6 +94,12 @@ def to_geojson(
     The guarantee stands beside the features, under `guarantee`, `epsilon` and `private`.
     """
     place = _place(release.domain)
+    crs = release.domain.axes[place[0]].entry().get("crs", WGS84[0])
+    if crs not in WGS84:
+        raise InvalidInput(
+            f"GeoJSON is in degrees of WGS84, and this grid is in {crs[:60]}. Nothing was written. Use to_parquet, and "
+            "transform its rectangles."
+        )
     groups = (by,) if isinstance(by, str) else tuple(by or ())
     question = asked(release.domain, None, {}, where, (*(release.domain.names[i] for i in place), *groups), "bracket")
     size = math.prod(question.shape)

@@ -49,17 +49,22 @@ def _solved(coarse: NoiseModel, spread: Floats, right: Floats) -> Floats:
     """
     scale = 1 / np.sqrt(spread)
     x, rest = np.zeros(len(right)), scale * right
-    step, size = rest.copy(), float(rest @ rest)
+    step, size = rest.copy(), _dot(rest, rest)
     enough = ENOUGH**2 * size
     for _ in range(MOST_STEPS):
         if size <= enough:
             break
         image = step + scale * _covered(coarse, scale * step)
-        far = size / float(step @ image)
+        far = size / _dot(step, image)
         x, rest = x + far * step, rest - far * image
-        size, before = float(rest @ rest), size
+        size, before = _dot(rest, rest), size
         step = rest + (size / before) * step
     return scale * x
+
+
+def _dot(x: Floats, y: Floats) -> float:
+    """Their product, without threads that wait for each other longer than the sum takes."""
+    return float((x * y).sum())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
