@@ -79,6 +79,16 @@ def test_parts_of_another_place_are_not_published_with_it():
         sf.policy(space, hide=hide)
 
 
+def test_where_records_come_and_leave_nothing_is_kept():
+    space = squares() * sf.Grid(bounds=(0, 0, 1, 1), shape=(2, 2), name="goal", crs="EPSG:4326")
+    with pytest.raises(sf.InvalidInput) as refusal:
+        sf.policy(space, hide=HIDE | sf.move("500 m", of="goal"))
+    assert str(refusal.value) == (
+        "hide keeps 'state', and another place is one that records come into and leave, so that nothing is kept. "
+        "Nothing was built. Leave keep out."
+    )
+
+
 def test_a_release_is_read_again(tmp_path):
     policy = sf.policy(squares(), hide=HIDE)
     release = sf.plan(policy, sf.histogram(), epsilon=1).publish(np.arange(9))
