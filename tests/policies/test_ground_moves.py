@@ -63,6 +63,30 @@ def test_no_move_of_a_record_is_left_out(name, delta):
     assert not met - edges(policy)
 
 
+def test_degrees_of_latitude_are_shortest_at_the_equator():
+    """Three hundredths of a degree are 3,317 m there, and 3,336 m on the sphere: hidden are moves by less than 3,325 m,
+    between cells with that gap and over the border from as far.
+    """
+    grid = sf.Grid((0, -0.1, 0.1, 0.1), (10, 20), crs="EPSG:4326")
+    assert 3_317 < WGS84.inv(0, 0.02, 0, 0.05)[2] < 3_318
+    for delta, near in (("3325 m", True), ("3310 m", False)):
+        policy = sf.policy(grid, hide=sf.move(delta))
+        assert (policy.distance((5, 5), (5, 9)) == 1) == near
+        assert bool(policy.absent[5, 3]) == near and not policy.absent[5, 4]
+
+
+def test_metres_of_a_plane_are_not_those_on_the_ground():
+    """Three degrees off the middle of UTM 1,000 m are 999 on the ground."""
+    grid = sf.Grid((832_000, -3_000, 836_000, 3_000), cell="100 m", crs="EPSG:32631")
+    back = pyproj.Transformer.from_crs("EPSG:32631", "EPSG:4326", always_xy=True)
+    (lon, to_lon), (lat, to_lat) = back.transform([833_000, 834_000], [0, 0])
+    assert 999 < WGS84.inv(lon, lat, to_lon, to_lat)[2] < 999.1
+    for delta, near in (("999.5 m", True), ("998 m", False)):
+        policy = sf.policy(grid, hide=sf.move(delta))
+        assert (policy.distance((10, 30), (21, 30)) == 1) == near
+        assert policy.absent[9].all() and (policy.absent[10, 30] == near) and not policy.absent[11, 30]
+
+
 def test_few_edges_are_superfluous():
     """The stencil of cells is the one of a δ a thousandth longer at most."""
     grid = sf.Grid(NEW_YORK, cell="1 km")

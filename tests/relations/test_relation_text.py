@@ -93,7 +93,7 @@ REFUSED = [
     ("move(5", "at character 7: the text ends where ',' is expected"),
     ("move()", "at character 1: move(…) needs its delta."),
     ("move(5) change('x')", "at character 9: 'change' stands where '|', '&' or the end is expected"),
-    ("move(5, off='t')", "at character 9: move(…) takes delta, of=…, metric=…, sources=….  Did you mean 'of'?"),
+    ("move(5, off='t')", "at character 9: move(…) takes delta, of=…, metric=…, sources=…, keep=….  Did you mean 'of'?"),
     ("move(5, 6)", "at character 9: move(…) takes delta"),
     ("move(5, of='t', of='u')", "at character 17: of is given twice."),
     ("presence(1)", "at character 10: presence(…) takes nothing."),

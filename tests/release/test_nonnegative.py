@@ -137,7 +137,7 @@ def test_an_answer_is_the_non_negative_one_within_a_standard_error() -> None:
     release = sample("unbounded hats")
     boxes = [(-1.0, 40.5, x, y) for x in (-0.9, -0.1, 0.5, 1.0) for y in (40.55, 40.8, 41.0)]
     plain = release.answer(boxes)
-    shared = replace(release, counts=release.nonnegative()).answer(boxes).value
+    shared = replace(release, estimates=release.nonnegative()).answer(boxes).value
     found = release.answer(boxes, estimate="nonnegative")
     clipped = np.clip(shared, plain.value - plain.stderr, plain.value + plain.stderr)
     assert found.value == pytest.approx(np.maximum(clipped, 0))

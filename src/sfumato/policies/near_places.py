@@ -69,3 +69,36 @@ class NearPlaces(Moves):
     def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]] | None:
         """The pairs, both ways."""
         return None if self.listed else self.found.pair_types(factors)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KeptPlaces(NearPlaces):
+    """Pairs of near regions of one group; `of` is the group of every cell. No way leads out of a group."""
+
+    of: NDArray[np.int64]
+
+    follow_rule = False
+
+    @cached_property
+    def found(self) -> Neighbours:
+        """The pairs themselves."""
+        pairs = self.find()
+        return Neighbours(pairs[self.of[pairs[:, 0]] == self.of[pairs[:, 1]]], self.cells)
+
+    @property
+    def exist(self) -> bool:  # type: ignore[override]
+        """Whether any group has two near regions."""
+        return len(self.found.pairs) > 0
+
+    @property
+    def groups_are_whole(self) -> bool:
+        """Whether a way joins all regions of every group: nothing but what lies in a group is public."""
+        return int(self.labels((self.cells,)).max()) == int(self.of.max())
+
+    def labels(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """The parts that moves join: the groups, or less."""
+        return self.found.labels(shape)
+
+    def in_parts(self, shape: tuple[int, ...]) -> bool:
+        """There are as many as groups at least."""
+        return bool(self.labels(shape).any())

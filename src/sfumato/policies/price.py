@@ -158,6 +158,8 @@ def _by_name(rule: Rule, by: Rule, axes: int) -> float:
     if rule.kind != Move.kind:
         return 1.0
     asked, given = cast(Move, rule), cast(Move, by)
+    if given.keep is not None:  # what is one group there may be several here
+        return math.inf
     if asked.delta.unit != given.delta.unit:
         return math.inf
     if asked.metric != given.metric and (axes > 1 or asked.delta.unit == METRES):  # along one axis of numbers all agree

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial, reduce
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,11 @@ from sfumato.errors import InvalidInput, TooLarge
 from sfumato.naming import nearest
 from sfumato.policies.builders import bounded, unbounded
 from sfumato.policies.moves import Complete, Moves, NoMoves
+from sfumato.policies.near_places import KeptPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.product_moves import Leg, Origin, ProductMoves
 from sfumato.policies.rule_moves import moves_of, numbers_of, short_form, source_mask, way_out
-from sfumato.relations import BOUNDARY, CHANGES, Relation
+from sfumato.relations import BOUNDARY, CHANGES, Relation, Rule
 
 Masks = NDArray[np.bool_]
 
@@ -119,6 +121,11 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
         positions = domain.factor(str(rule.of)).positions
         legs[id(rule)] = Leg(positions, moves_of(rule, domain.part(str(rule.of))))
     terms = tuple(tuple(legs[id(rule)] for rule in term.rules) for term in relation.terms if term.kind == CHANGES)
+    kept = _kept(relation, domain)
+    if kept and not parts:  # what lies in every group is said; a group in parts that no move joins says more
+        others = [legs[id(rule)] for rule in relation.rules if rule not in kept]
+        parts = all(cast(KeptPlaces, legs[id(rule)].moves).groups_are_whole for rule in kept)
+        parts = parts and not any(leg.moves.in_parts(leg.shape(domain.shape)) for leg in others)
     changed = set(relation.names)
     left = () if relation.changes_all else tuple(f.name for f in domain.factors if f.name not in changed)
     origins = _origins(relation, domain)
@@ -131,12 +138,30 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
         joined=joined,
         name="relation",
         arguments={"hide": relation.spec(), "public": list(public), "publish_component_totals": parts},
-        words=_words(relation, domain, public, joined is None),
+        words=_words(relation, domain, public, joined is None, tuple(dict.fromkeys(str(rule.kept) for rule in kept))),
         relation=relation,
         public=public,
     )
     _refuse_unnamed(made, relation, exact, public, parts)
     return made
+
+
+def _kept(relation: Relation, domain: Domain) -> list[Rule]:
+    """The rules that stay within the groups of a level, or a refusal where others lead out of them all the same."""
+    kept = [rule for rule in relation.rules if rule.kept is not None]
+    if kept and domain.apart:
+        raise InvalidInput(
+            f"hide keeps {kept[0].kept!r}, and another place is one that records come into and leave, so that nothing "
+            "is kept. Nothing was built. Leave keep out."
+        )
+    for rule in kept:
+        alone = sum(other.of == rule.of for other in relation.rules) == 1
+        if relation.hides_presence or relation.changes_all or not alone:
+            raise InvalidInput(
+                f"hide keeps {rule.kept!r} in one of its changes and leads out of it by another: "
+                f"{relation.describe()}. Nothing was built. Leave keep out, or the other change."
+            )
+    return kept
 
 
 def _refuse_many(domain: Domain, relation: Relation) -> None:
@@ -206,11 +231,15 @@ def _near_some(domain: Domain, origins: tuple[Origin, ...]) -> Masks:
     return reduce(np.logical_or, map(spread, origins))
 
 
-def _words(relation: Relation, domain: Domain, public: tuple[str, ...], total_known: bool) -> str:
+def _words(
+    relation: Relation, domain: Domain, public: tuple[str, ...], total_known: bool, kept: tuple[str, ...]
+) -> str:
     said = relation.describe()
+    first = "".join(f"moves from one {level} to another are not hidden at all; " for level in kept)
+    public = (*public, *kept)
     if public:
         names = " and ".join([", ".join(public[:-1]), public[-1]] if len(public) > 1 else public)
-        return f"the exact number of records for every {names} is public, jointly; {said}"
+        return f"{first}the exact number of records for every {names} is public, jointly; {said}"
     if domain.apart:
         said += "; whoever is beyond the bounds is left out, and may come in or leave by the same changes"
     return f"{said}; the number of records is public" if total_known else said

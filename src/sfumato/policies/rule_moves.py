@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Domain
+from sfumato.domain.coarser import level_named
 from sfumato.errors import InvalidInput
 from sfumato.policies.ground_moves import ground_moves, near_border
 from sfumato.policies.moves import Complete, Moves, Neighbours
-from sfumato.policies.near_places import NearPlaces
+from sfumato.policies.near_places import KeptPlaces, NearPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.uneven import Ahead
 from sfumato.policies.within import built_within, exceeds, numbers, within
@@ -70,6 +71,8 @@ def short_form(rule: Rule, domain: Domain) -> Policy | None:
         return None
     move = cast(Move, rule)
     _refuse_units(move, domain)
+    if move.keep is not None:
+        return None
     if exceeds(domain, move.delta.amount, move.metric):
         return None  # every move is hidden: a policy of this relation, and no δ-neighbourhood of these cells
     return within(domain, move.delta.amount, sources=_given(move), metric=move.metric)
@@ -77,6 +80,10 @@ def short_form(rule: Rule, domain: Domain) -> Policy | None:
 
 def _moved(move: Move, part: Domain) -> Moves:
     _refuse_units(move, part)
+    if move.keep is not None:
+        axis = part.axes[0]
+        level = level_named(axis.coarser, move.keep, str(move.of))
+        return KeptPlaces(partial(axis.near, move.delta.amount), axis.cells, of=level.of)
     if part.apart:
         return ground_moves(part, move.delta.amount)
     if _on_grid(part):

@@ -73,6 +73,12 @@ class Record:
                 f"fixed names {self.fixed[0]!r}, and hide says only that whole records are replaced, appear or vanish: "
                 "nothing has to be fixed. Nothing was created. Leave fixed out."
             )
+        kept = [rule.kept for rule in self.relation.rules if rule.kept is not None]
+        if kept:
+            raise InvalidInput(
+                f"hide keeps {kept[0]!r}, and what lies in which {kept[0]} is known to domains alone. Nothing was "
+                "created. Make the account with policy=… of one domain."
+            )
         if any(rule.places == BOUNDARY for rule in self.relation.rules):
             raise InvalidInput(
                 "hide names sources='boundary', and records have no boundary: that is one of a domain. Nothing was "

@@ -175,7 +175,12 @@ class Relation:
 
 
 def move(
-    delta: Number | timedelta | np.timedelta64, *, of: str | None = None, metric: str | None = None, sources: Any = None
+    delta: Number | timedelta | np.timedelta64,
+    *,
+    of: str | None = None,
+    metric: str | None = None,
+    sources: Any = None,
+    keep: str | None = None,
 ) -> Relation:
     """A factor moves by less than δ: a place by "500 m" or "0.5 km", a time by "30 min" or "1 h", anything with
     distances by a number in its axes' own units.
@@ -185,11 +190,15 @@ def move(
     "great-circle" on a sphere, for places inside the bounds. Near `sources` (points, lines, geometries, or "boundary")
     a record may also appear or vanish.
 
+    With `keep`, a level of the place such as "state", moves stay within one state. That is another and weaker promise,
+    for totals that are kept by law: a move from one state to another is *not hidden at all*, and the exact number of
+    records in every state is published.
+
     >>> (sf.move(0.5) & sf.move("30 min", of="t")).names
     ('t',)
     """
     length = in_metres(Length.of(delta), metric)
-    rule = Move(of=of, delta=length, metric=usual_metric(length, metric), sources=sources)
+    rule = Move(of=of, delta=length, metric=usual_metric(length, metric), sources=sources, keep=keep)
     return Relation((Term(CHANGES, (rule,)),))
 
 
@@ -256,7 +265,8 @@ def _rule(spec: Mapping[str, Any]) -> Rule:
     if delta.amount <= 0:
         raise ValueError("delta")
     of = None if spec["of"] is None else _name(spec["of"])
-    return Move(of=of, delta=delta, metric=spec["metric"], sources=spec.get("sources"))
+    keep = None if spec.get("keep") is None else _name(spec["keep"])
+    return Move(of=of, delta=delta, metric=spec["metric"], sources=spec.get("sources"), keep=keep)
 
 
 def _name(value: Any) -> str:

@@ -44,6 +44,11 @@ class Rule(ABC):
         return None
 
     @property
+    def kept(self) -> str | None:
+        """The level of the factor across whose borders it does not lead; None: there is none."""
+        return None
+
+    @property
     def limit(self) -> Length | None:
         """What its moves are shorter than; None: they lead anywhere."""
         return None
@@ -68,12 +73,15 @@ class Rule(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Move(Rule):
-    """A factor with distances moves by less than δ; near `sources` a record may also appear or vanish."""
+    """A factor with distances moves by less than δ; near `sources` a record may also appear or vanish. With `keep`, the
+    name of a level of the factor, it stays within its group of that level: other moves are not hidden at all.
+    """
 
     kind = "move"
     delta: Length
     metric: str
     sources: Any = None
+    keep: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,6 +99,12 @@ class Move(Rule):
         if self.sources is not None and self.delta.unit == SECONDS:
             raise InvalidInput("sources are places, and this move is one in time. Leave them out.")
         object.__setattr__(self, "sources", plain_places(self.sources))
+        if self.keep is not None:
+            axis_name(self.keep)
+            if self.sources is not None:
+                raise InvalidInput(
+                    f"keep={self.keep!r} and sources exclude each other: where records may vanish nothing is kept."
+                )
 
     def along(self, axis: str) -> Move:
         """No metric in axis units is shorter than its longest axis; nothing is known of sources along one alone."""
@@ -101,6 +115,11 @@ class Move(Rule):
     def places(self) -> Any:
         """Its sources."""
         return self.sources
+
+    @property
+    def kept(self) -> str | None:
+        """As it was given."""
+        return self.keep
 
     @property
     def limit(self) -> Length:
@@ -117,6 +136,8 @@ class Move(Rule):
         name = self.of or "place"
         how = {"euclidean": "", "geodesic": " (on the ellipsoid)", "great-circle": " (great-circle)"}
         said = f"its {name} moves by less than {self.delta}{how.get(self.metric, f' ({self.metric})')}"
+        if self.keep is not None:
+            return f"{said} within one {self.keep}"
         if self.sources is None:
             return said
         where = "the boundary" if self.sources == BOUNDARY else "a source"
@@ -130,6 +151,7 @@ class Move(Rule):
         given += [] if self.metric == usual_metric(self.delta, None) else [f"metric={quoted(self.metric)}"]
         if self.sources is not None:
             given.append(f"sources={quoted(BOUNDARY) if self.sources == BOUNDARY else _written(self.sources)}")
+        given += [] if self.keep is None else [f"keep={quoted(self.keep)}"]
         return f"move({', '.join(given)})"
 
     def spec(self) -> dict[str, Any]:
@@ -143,6 +165,8 @@ class Move(Rule):
         }
         if self.sources is not None:
             found["sources"] = _listed(self.sources)
+        if self.keep is not None:
+            found["keep"] = self.keep
         return found
 
 

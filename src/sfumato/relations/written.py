@@ -50,7 +50,7 @@ _GRAMMAR = Grammar(
     what="the relation",
     example=_EXAMPLE,
     calls={
-        "move": Call(make=move, first=("delta",), keys=("of", "metric", "sources")),
+        "move": Call(make=move, first=("delta",), keys=("of", "metric", "sources", "keep")),
         "change": Call(make=change, first=("name",)),
         "anything": Call(make=anything),
         "presence": Call(make=presence),
