@@ -76,11 +76,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "edge-hats": (sf.threshold(GRID, 1), "edge-hats", {}),
     "hats with moves": (sf.threshold(GRID, 2), "hats", {"widths": [2], "weights": [5, 3]}),
     "regions": (sf.policy(HALVES, hide=sf.move("500 m")), "identity", {}),
-    "public regions": (
-        sf.policy(HALVES * MODES, hide=sf.change("category"), public=["place"]),
-        "identity",
-        {},
-    ),
+    "public regions": (sf.policy(HALVES * MODES, hide=sf.change("category"), public=["place"]), "identity", {}),
     "products": (sf.policy(TRIPS, hide=HIDE), "identity", {}),
     "times": (sf.policy(HOURS, hide=sf.move("90 min", of="t")), "hierarchy", {"blocks": [4, 1], "weights": [1, 1]}),
     "bins": (sf.policy(FARES, hide=sf.move(6, of="fare") | sf.presence()), "identity", {}),
@@ -101,6 +97,7 @@ NUMBERS = [0, 1, -1, 2, 255, 4096, 10**6, 2**31, 2**53, 2**62, 2**63, 10**30, 10
 TEXTS = ["", "1e30000000", "1E-30000000", "1e999999999", "0x10", "1/0", "9" * 4000, "9" * 5000, "1/" + "7" * 3000]
 TEXTS += ["0.1", "-1", "1_0", "identity", "greedy", "graph", "boundary", "\x1b[31m", "=1+1", "\ud800", "interval"]
 LONG = 20_000
+LONGEST = 4_000_000  # characters of a list that is made longer
 
 
 def junk(dice: random.Random) -> Any:
@@ -145,7 +142,8 @@ def edited(description: Any, dice: random.Random) -> Any:
         elif change == 3:
             del target[last]
         elif change == 4 and isinstance(value, list) and value:
-            target[last] = (value * (LONG // len(value) + 1))[: dice.choice([len(value) + 1, 1000, LONG])]
+            room = max(1, LONGEST * len(value) // len(_text(value)))  # lists in lists grow by the square
+            target[last] = (value * (LONG // len(value) + 1))[: min(dice.choice([len(value) + 1, 1000, LONG]), room)]
         elif change == 5 and isinstance(value, (int, float)) and not isinstance(value, bool):
             target[last] = value * dice.choice([2, 3, 1000, 10**6, 10**9]) + dice.choice([0, 1])
         elif change == 6 and isinstance(target, dict):
