@@ -55,9 +55,8 @@ def policies(domain):
 MODE = sf.Categories(["bus", "bike"], name="mode")
 DAYS = sf.Times("2026-03-07", "2026-03-10", every="1 day", tz="America/New_York", name="t")
 PRODUCTS = [
-    sf.Line(0, 1, cells=3, name="place") * MODE,
+    sf.Line(edges=[0, 0.1, 0.5, 1], name="place") * MODE,
     MODE * sf.Grid(bounds=(0, 0, 1, 1), shape=(2, 2)),
-    sf.Categories(["a", "b", "c"], name="mode") * sf.Line(edges=[0, 0.1, 0.5, 1], name="place"),
     sf.Line(0, 1, cells=2, name="place") * DAYS * MODE,
     sf.Line(0, 1, cells=1, name="place") * sf.Cycle("weekday", name="t") * MODE,
 ]

@@ -156,6 +156,30 @@ def test_no_weights_nearby_are_better(hide):
                 assert error(policy, ask, chosen, chosen.values()) >= least * (1 - 5e-3)
 
 
+def test_no_table_that_is_asked_for_is_rounded_away():
+    place = sf.Grid(bounds=(0, 0, 1, 1), shape=(40, 40))
+    space = place * A * B
+    ask = sf.ask(place=sf.ranges(), a=sf.histogram()) + sf.marginals("b")  # nearly all questions are of the first
+    for policy in (sf.bounded(space), sf.unbounded(space)):
+        found = tuned(ask, policy)
+        assert found[3,] >= 1
+        assert max(found.values()) <= 1023
+        (options,) = tunings("marginals", policy, ask)
+        made = build("marginals", policy, Fraction(1), **options)
+        assert np.isfinite(made.model.expected_error(ask, space))
+        assert made.lattice.tells((3,))
+
+
+def test_tables_of_very_many_axes_are_no_candidates_and_stop_no_plan():
+    space = sf.Categories(["no", "yes"], name="q0")
+    for i in range(1, 18):
+        space = space * sf.Categories(["no", "yes"], name=f"q{i}")
+    policy = sf.unbounded(space)
+    assert tunings("marginals", policy, sf.marginals(17)) == []
+    (options,) = tunings("marginals", policy, sf.marginals(*[tuple(f"q{i}" for i in range(k, k + 11)) for k in (0, 7)]))
+    assert [len(axes) for axes in options["tables"]] == [11, 11]  # their sums would be too many
+
+
 def test_tables_of_one_factor_share_no_budget_where_one_factor_changes_at_a_time():
     space = A * B * C
     alone = sf.policy(space, hide=sf.change("a") | sf.change("b") | sf.change("c"))

@@ -105,3 +105,11 @@ def test_a_policy_in_parts_is_not_for_strategies_on_cells() -> None:
     islands = sf.graph(sf.Line(0, 4, cells=4), edges=[(0, 1), (2, 3)], publish_component_totals=True)
     with pytest.raises(sf.InvalidInput, match="needs a connected policy"):
         sf.plan(islands, sf.histogram(), epsilon=1, mechanism="identity")
+
+
+@pytest.mark.parametrize("mechanism", ["identity", "hierarchy", "greedy", "edges"])
+def test_a_public_factor_of_one_cell_is_published_like_the_total(mechanism):
+    space = sf.Categories(["bus"], name="mode") * sf.Line(0, 1, cells=3, name="place")
+    policy = sf.policy(space, hide=sf.move(0.1), public=["mode"])
+    release = sf.plan(policy, sf.histogram(), epsilon=1, mechanism=mechanism).publish(np.array([[3, 0, 5]]))
+    assert release.counts.sum() == release.total == 8

@@ -90,19 +90,20 @@ class Lattice:
         for part in parts_of(axes):
             yield part, 0.0 if self.is_known(part) else weight * self.size(part) / (whole * self.precision[part])
 
-    def variance(self, within: Sequence[float], mean: Sequence[float]) -> float:
-        """The mean variance of queries that are products of one query q along every axis, for noise of variance one:
-        `within` the mean of ‖q - q̄‖² along each, `mean` that of q̄², q̄ being the mean of q over the axis. Infinite
-        where no table tells them.
+    def variance(self, within: Floats, mean: Floats) -> float:
+        """The mean variance of queries that are products of one query q along every axis, for noise of variance one.
+
+        One row a product, one column an axis: `within` has the mean of ‖q - q̄‖² along each, `mean` that of q̄², q̄ being
+        the mean of q over the axis. Infinite where no table tells them.
         """
-        active = tuple(i for i, n in enumerate(self.shape) if n > 1 and within[i] > 0)
+        active = tuple(i for i, n in enumerate(self.shape) if n > 1 and (within[:, i] > 0).any())
         if not self.tells(active):
             return math.inf
         total = 0.0
         for part in parts_of(active):
             if not self.is_known(part):
-                rest = math.prod(mean[i] for i in range(len(self.shape)) if i not in part)
-                total += math.prod(within[i] for i in part) * rest / self.precision[part]
+                felt = [within[:, i] if i in part else mean[:, i] for i in range(len(self.shape))]
+                total += float(np.prod(felt, axis=0).mean()) / self.precision[part]
         return total
 
     def residuals(self, measured: Sequence[NDArray[Any]], known: Residuals | None = None) -> Residuals:

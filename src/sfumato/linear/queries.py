@@ -44,8 +44,10 @@ class Queries(Protocol):
     def gram(self, n: int) -> Floats:
         """That of all pairs."""
 
-    def spread(self, n: int) -> tuple[float, float]:
-        """(the mean of ‖q - q̄‖², the mean of q̄²) over the queries q, q̄ being the mean of q along the axis."""
+    def spreads(self, n: int) -> tuple[Floats, Floats]:
+        """(the mean of ‖q - q̄‖², the mean of q̄²) over the queries q, q̄ being the mean of q along the axis; of queries
+        in step those of each.
+        """
 
     def weights(self, n: int) -> Floats:
         """For queries in step: the share of each cell in each of them, one row a query."""

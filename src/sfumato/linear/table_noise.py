@@ -183,16 +183,13 @@ class TableNoise(Operator):
 
     def mean_square(self, kinds: Sequence[Queries], shape: tuple[int, ...]) -> float:
         """The mean variance over products of queries of these kinds; infinite where no table tells them."""
-        full = [shape[self.axes.index(i)] if i in self.axes else 1 for i in range(len(self.lattice.shape))]
-        steps = next((kind.steps for kind in kinds if kind.steps is not None), None)
-        found = []
-        for step in range(steps or 1):
-            within, mean = np.zeros(len(full)), np.ones(len(full))
-            for at, axis in enumerate(self.axes):
-                kind = kinds[at].at(step) if kinds[at].steps is not None else kinds[at]
-                within[axis], mean[axis] = kind.spread(shape[at])
-            found.append(self.lattice.variance(within.tolist(), mean.tolist()))
-        return float(np.mean(found))
+        del shape
+        along = [kind.spreads(self.lattice.shape[i]) for kind, i in zip(kinds, self.axes, strict=True)]
+        rows = max(len(within) for within, _ in along)
+        within, mean = (np.full((rows, len(self.lattice.shape)), rest) for rest in (0.0, 1.0))
+        for axis, (own, whole) in zip(self.axes, along, strict=True):
+            within[:, axis], mean[:, axis] = own, whole
+        return self.lattice.variance(within, mean)
 
 
 def _contracted(found: Floats, mean: Floats, share: Floats) -> Floats:

@@ -106,12 +106,14 @@ class AxisQueries(ABC):
         squares: Floats = (self.root(values) ** 2).sum(axis=-1)
         return squares
 
-    def spread(self, n: int) -> tuple[float, float]:
-        """(the mean of ‖q - q̄‖², the mean of q̄²) over the queries q, q̄ being the mean of q along the axis."""
+    def spreads(self, n: int) -> tuple[Floats, Floats]:
+        """(the mean of ‖q - q̄‖², the mean of q̄²) over the queries q, q̄ being the mean of q along the axis; of queries
+        in step those of each.
+        """
         cell = np.arange(n)
         square, whole = float(self.together(n, cell, cell).sum()), self.explained(n, n)
         within = square - whole
-        return (within if within > _ROUNDED * square else 0.0), whole / n
+        return np.array([within if within > _ROUNDED * square else 0.0]), np.array([whole / n])
 
     def variances(self, estimator: Operator) -> float | Floats:
         """`mean_variance`; for queries in step that of each, to be multiplied with those along the other axes first."""

@@ -161,6 +161,14 @@ class Given(Few):
         del n
         return self.low, self.high
 
+    def spreads(self, n: int) -> tuple[Floats, Floats]:
+        """Of each: from its whole cells and the two that it may cut."""
+        first, last = np.ceil(self.low), np.floor(self.high)
+        cut = (first - self.low) ** 2 + (self.high - last) ** 2
+        square = np.where(last < first, (self.high - self.low) ** 2, last - first + cut)
+        mean = (self.high - self.low) / n
+        return np.maximum(square - n * mean**2, 0.0), mean**2
+
     def count(self, n: int) -> int:
         """As many as there are."""
         del n

@@ -84,20 +84,17 @@ class Part:
             np.mean(math.prod(kind.held(n, int(i)) for kind, n, i in zip(self.kinds, shape, cell, strict=True)))
         )
 
-    def spreads(self, shape: tuple[int, ...]) -> list[tuple[list[float], list[float]]]:
-        """What `AxisQueries.spread` says along every axis; where queries go in step, step by step."""
-        steps = next((kind.steps for kind in self.kinds if kind.steps is not None), 1)
-        found = []
-        for step in range(steps):
-            kinds = [kind if kind.steps is None else kind.at(step) for kind in self.kinds]
-            along = [kind.spread(n) for kind, n in zip(kinds, shape, strict=True)]
-            found.append(([within for within, _ in along], [mean for _, mean in along]))
-        return found
+    def spreads(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        """What `AxisQueries.spreads` says along every axis, in the columns: one row, or one a step."""
+        along = [kind.spreads(n) for kind, n in zip(self.kinds, shape, strict=True)]
+        rows = max(len(within) for within, _ in along)
+        both = (np.stack([np.broadcast_to(part[k], rows) for part in along], axis=-1) for k in range(2))
+        within, mean = both
+        return within, mean
 
     def kept(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The axes of which its queries ask more than the whole: no others are needed to answer them."""
-        spreads = self.spreads(shape)
-        return tuple(axis for axis in range(len(shape)) if any(within[axis] > 0 for within, _ in spreads))
+        return tuple(np.flatnonzero(self.spreads(shape)[0].any(axis=0)).tolist())
 
     def along(self, axes: Sequence[int]) -> Part:
         """The same for some of the axes alone."""

@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sfumato._types import Floats
+from sfumato._types import Floats, Integers
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole
@@ -27,6 +27,7 @@ from sfumato.linear import Matrix, PseudoInverse
 from sfumato.linear.estimator import Array, box_weights
 from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.model import Block, NoiseModel
+from sfumato.mechanism.totals import with_exact_totals
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Policy
 from sfumato.workload import Workload
@@ -102,6 +103,11 @@ class SetMechanism(VertexMechanism):
         noise = DiscreteLaplace(self.epsilon / self.sensitivity)
         block = Block(PseudoInverse(self.factors[0]), noise)
         return FlatModel(self.policy.domain.shape, (block,), centred=self.policy.total_is_public)
+
+    def _with_totals(self, estimates: Floats, totals: Integers) -> Floats:
+        """Only factors of one cell are public beside the total: the set of all cells does not tell components apart."""
+        g = self.model.total_shares[0][0].ravel()
+        return with_exact_totals(self.policy, estimates + g * ((totals.sum() - estimates.sum()) / g.sum()), totals)
 
     @property
     def settings(self) -> str:

@@ -8,24 +8,21 @@ weights for them, small ones are left out where that is no worse, and what is le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from sfumato._types import Floats
 from sfumato.errors import InvalidInput
-from sfumato.linear.lattice import Lattice, parts_of
+from sfumato.linear.lattice import MOST_PARTS, Lattice, parts_of
 from sfumato.linear.tables import Axes, Tables, real
 from sfumato.mechanism.base import LARGEST_PRODUCT
 from sfumato.policies import Policy
 from sfumato.workload import Part, Workload
 
-# Tables beyond which their parts are not measured as well.
-MOST_TABLES = 4096
 # How much tables of fewer axes weigh beside those asked for, at the start; how small is left out, beside the largest.
 STARTS = (1.0, 0.3, 0.02)
 SMALL = (0.1, 0.03, 0.01, 0.003, 0.0)
@@ -34,12 +31,28 @@ ORDERS = (40, 400, 4000)
 
 
 def asked_tables(workload: Workload, policy: Policy) -> Tables | None:
-    """The tables that hold all that a workload asks; None where it is no union of products, or asks of no axis."""
+    """The tables that hold all that a workload asks; None where it is no union of products, asks of no axis, or of so
+    many at once that least squares would take too long.
+    """
     kept = workload.kept(policy.domain)
     if kept is None:
         return None
     found = Tables.holding(policy.domain.shape, kept)
-    return found if any(found.sets) else None
+    return found if any(found.sets) and _parts_in(found.sets) <= MOST_PARTS else None
+
+
+def _parts_in(sets: Iterable[Axes]) -> int:
+    return sum(1 << len(axes) for axes in sets)
+
+
+def _measurable(asked: Tables) -> set[Axes]:
+    """The tables asked for and all of their sums; these tables alone, where the sums would be too many."""
+    some = set(asked.sets)
+    for axes in asked.sets:
+        some.update(parts_of(axes))
+        if _parts_in(some) > MOST_PARTS:
+            return set(asked.sets)
+    return some
 
 
 def tuned(workload: Workload, policy: Policy) -> dict[Axes, int] | None:
@@ -48,14 +61,13 @@ def tuned(workload: Workload, policy: Policy) -> dict[Axes, int] | None:
     if asked is None or parts is None:
         raise InvalidInput("asks for more than tables of some axes. Nothing was computed.")
     known = known_axes(policy)
-    whole = {part for axes in asked.sets for part in parts_of(axes)} if len(asked.sets) <= MOST_TABLES else set()
-    sets = sorted(axes for axes in {*whole, *asked.sets} if known is None or not known.issuperset(axes))
+    sets = sorted(axes for axes in _measurable(asked) if known is None or not known.issuperset(axes))
     if not sets:
         return None
     problem = _Problem(policy, tuple(sets), known, tuple(parts), asked)
     best = min((problem.descend(start) for start in STARTS), key=problem.error)
     options = [problem.rounded(np.where(best < least * best.max(), 0.0, best)) for least in SMALL]
-    weights = min((found for found in options if problem.tells(found)), key=problem.error)
+    weights = min(options, key=problem.error)
     common = int(np.gcd.reduce(weights.astype(np.int64)))
     return {axes: int(w) // common for axes, w in zip(sets, weights, strict=True) if w}
 
@@ -101,12 +113,10 @@ class _Problem:
         found: dict[Axes, float] = {}
         shape = self.policy.domain.shape
         for share, part in self.parts:
-            spreads = part.spreads(shape)
-            for within, mean in spreads:
-                active = real(shape, [i for i, one in enumerate(within) if one > 0])
-                for axes in parts_of(active):
-                    product = np.prod([within[i] if i in axes else mean[i] for i in range(len(shape))])
-                    found[axes] = found.get(axes, 0.0) + share * float(product) / len(spreads)
+            within, mean = part.spreads(shape)
+            for axes in parts_of(real(shape, part.kept(shape))):
+                felt = [within[:, i] if i in axes else mean[:, i] for i in range(len(shape))]
+                found[axes] = found.get(axes, 0.0) + share * float(np.prod(felt, axis=0).mean())
         return found
 
     @cached_property
@@ -139,14 +149,6 @@ class _Problem:
         with np.errstate(divide="ignore"):
             return float((self.sums @ weights).max() ** 2 * (self.demand / (self.precision @ weights**2)).sum())
 
-    def tells(self, weights: NDArray[np.float64]) -> bool:
-        """Whether all that is asked is told by tables of a weight that is not zero."""
-        return all(
-            (self.known is not None and self.known.issuperset(axes))
-            or any(w > 0 and set(axes) <= set(held) for held, w in zip(self.sets, weights, strict=True))
-            for axes in self.asked.sets
-        )
-
     def descend(self, start: float) -> Floats:
         """The weights at the end of a descent of the logarithm of the error, in the logarithms of the weights."""
         from scipy.optimize import minimize  # slow to import
@@ -170,5 +172,9 @@ class _Problem:
         return np.asarray(weights / weights.max())
 
     def rounded(self, weights: Floats) -> Floats:
-        """In whole numbers, the largest as large as entries may be."""
-        return np.rint(weights * LARGEST_PRODUCT)
+        """In whole numbers, the largest as large as entries may be; no table that alone tells what is asked is lost."""
+        found = np.rint(weights * LARGEST_PRODUCT)
+        for at, axes in enumerate(self.sets):
+            if axes in self.asked.sets:
+                found[at] = max(found[at], 1.0)
+        return found
