@@ -25,6 +25,9 @@ METHODS = [
     "Release.query",
     "Release.refine",
     "Release.save",
+    "Release.to_geojson",
+    "Release.to_geopandas",
+    "Release.to_geoparquet",
     "Stream.publish",
     "Stream.skip",
     "Vault.check",
@@ -47,13 +50,19 @@ def test_every_public_name_has_an_example(name):
     assert example(name).examples, f"sf.{name} has no >>> example in its docstring"
 
 
-NEEDS = {"H3": "h3", "Regions": "geopandas"}
+NEEDS = {
+    "H3": ["h3"],
+    "Regions": ["geopandas"],
+    "Release.to_geojson": ["h3"],
+    "Release.to_geopandas": ["geopandas"],
+    "Release.to_geoparquet": ["geopandas", "h3"],
+}
 
 
 @pytest.mark.parametrize("name", NAMES + METHODS)
 def test_the_example_runs_as_it_is_printed(name, tmp_path, monkeypatch):
-    if name in NEEDS:
-        pytest.importorskip(NEEDS[name])
+    for package in NEEDS.get(name, []):
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     said: list[str] = []
     doctest.DocTestRunner(optionflags=FLAGS).run(example(name), out=said.append)

@@ -14,7 +14,7 @@ import pytest
 from released import GRID, LINE, MEANS, MIXED, PLANS, known, sample
 
 import sfumato as sf
-from sfumato.release import export
+from sfumato.release import geography
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -99,8 +99,8 @@ def test_geojson_is_for_two_interval_axes(domain: sf.Domain, names: str, tmp_pat
     with pytest.raises(sf.InvalidInput) as refusal:
         known(domain, range(domain.size)).to_geojson(tmp_path / "a")
     assert str(refusal.value) == (
-        f"GeoJSON needs a grid of two interval axes; this release has the axes {names}. Nothing was written. "
-        "Use to_parquet or to_csv."
+        f"A map needs regions, hexagons or a grid of two interval axes; this release has the axes {names}. Nothing was "
+        "written. Use to_frame, to_parquet or to_csv."
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -108,8 +108,8 @@ def test_geojson_is_for_two_interval_axes(domain: sf.Domain, names: str, tmp_pat
 def test_geojson_of_too_many_cells_is_refused_before_it_is_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert export.LARGEST_GEOJSON == 1_000_000
-    monkeypatch.setattr(export, "LARGEST_GEOJSON", 29)
+    assert geography.LARGEST_GEOJSON == 1_000_000
+    monkeypatch.setattr(geography, "LARGEST_GEOJSON", 29)
     with pytest.raises(sf.TooLarge) as refusal:
         sample("within edges").to_geojson(tmp_path / "a")
     assert str(refusal.value) == (

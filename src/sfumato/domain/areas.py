@@ -77,6 +77,11 @@ class Areas(Places):
             )
         return self.outlines
 
+    @property
+    def outlined(self) -> Outlines:
+        """The outlines of the regions, or a refusal where there are none."""
+        return self.known
+
     @cached_property
     def lookup(self) -> Lookup:
         """How points are located, made when it is first needed."""

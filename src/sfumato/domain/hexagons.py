@@ -23,11 +23,12 @@ from sfumato._types import Floats, Integers
 from sfumato.domain.axis import axis_name
 from sfumato.domain.coarser import Coarse, Level, nested
 from sfumato.domain.covers import covering, finer_than, h3
+from sfumato.domain.date_line import cut_at_date_line
 from sfumato.domain.factor import PLACE, Factor
 from sfumato.domain.h3_index import FINEST, Indices, are_cells, parents_at, resolutions, written
 from sfumato.domain.labels import shorten
 from sfumato.domain.near_hexagons import near_hexagons
-from sfumato.domain.outlines import packed, unpacked
+from sfumato.domain.outlines import Outlines, of_rings, packed, unpacked
 from sfumato.domain.places import ELSEWHERE, Places
 from sfumato.domain.product import Domain
 from sfumato.errors import InvalidInput, TooLarge
@@ -147,6 +148,13 @@ class Hexagons(Places):
         places = np.concatenate([self.centres, np.full((1, 2), np.inf)])[self.numbers_of(found)]
         places[found == 0] = np.nan
         return places
+
+    @cached_property
+    def outlined(self) -> Outlines:
+        """The hexagons with straight sides between the corners that the library says."""
+        package = h3()
+        corners = [np.array(package.cell_to_boundary(cell))[:, ::-1] for cell in self.indices.tolist()]
+        return of_rings([cut_at_date_line(np.concatenate([ring, ring[:1]])) for ring in corners])
 
     @cached_property
     def centres(self) -> Floats:

@@ -10,9 +10,10 @@ import base64
 import binascii
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,45 @@ class Outlines:
         new[1:] = (ends[1:] != ends[:-1]).any(axis=1)
         return ends[new], np.cumsum(new) - 1, owner
 
+    def taken(self, chosen: Integers) -> Outlines:
+        """Some of the regions, in this order."""
+        parts = _listed(self.regions, chosen)
+        rings = _listed(self.parts, parts)
+        return Outlines(
+            self.points[_listed(self.rings, rings)],
+            starts_of(np.diff(self.rings)[rings]),
+            starts_of(np.diff(self.parts)[parts]),
+            starts_of(np.diff(self.regions)[chosen]),
+        )
+
+    @cached_property
+    def oriented(self) -> Outlines:
+        """The same with shells counter-clockwise and holes clockwise."""
+        x, y = (
+            self.points - self.points[np.repeat(self.rings[:-1], np.diff(self.rings))]
+        ).T  # near zero: no digits lost
+        step = np.zeros(len(x))
+        step[:-1] = x[:-1] * y[1:] - x[1:] * y[:-1]
+        step[self.rings[1:] - 1] = 0.0
+        shells = np.zeros(len(self.rings) - 1, np.bool_)
+        shells[self.parts[:-1]] = True
+        turned = (np.add.reduceat(step, self.rings[:-1]) > 0) != shells
+        ring = np.repeat(np.arange(len(turned)), np.diff(self.rings))
+        at = np.arange(len(x))
+        back = self.rings[ring] + self.rings[ring + 1] - 1 - at
+        return Outlines(self.points[np.where(turned[ring], back, at)], self.rings, self.parts, self.regions)
+
+    def coordinates(self) -> Iterator[list[list[list[list[float]]]]]:
+        """For every region its parts, each a list of rings of points."""
+        rings, parts = self.rings.tolist(), self.parts.tolist()
+        for first, last in pairwise(self.regions.tolist()):
+            begin = rings[parts[first]]
+            held = self.points[begin : rings[parts[last]]].tolist()
+            yield [
+                [held[rings[ring] - begin : rings[ring + 1] - begin] for ring in range(parts[part], parts[part + 1])]
+                for part in range(first, last)
+            ]
+
     def spec(self) -> dict[str, Any]:
         """As plain data: numbers of 64 bits, packed by zlib, as base64."""
         return {
@@ -117,9 +157,30 @@ def outlines_from_spec(spec: Mapping[str, Any]) -> Outlines:
     return Outlines(points, rings, parts, regions)
 
 
+def of_rings(rings: Sequence[Sequence[Floats]]) -> Outlines:
+    """Regions of parts without holes, from the rings of each."""
+    flat = [ring for region in rings for ring in region]
+    one = np.arange(len(flat) + 1, dtype=np.int64)
+    points = np.concatenate([np.empty((0, 2)), *flat])
+    return Outlines(points, starts_of([len(ring) for ring in flat]), one, starts_of([len(region) for region in rings]))
+
+
+def rectangles(x0: Floats, y0: Floats, x1: Floats, y1: Floats) -> Outlines:
+    """Regions that are boxes; their rings run counter-clockwise."""
+    corners = np.stack([np.stack([x0, x1, x1, x0, x0], axis=-1), np.stack([y0, y0, y1, y1, y0], axis=-1)], axis=-1)
+    one = np.arange(len(corners) + 1, dtype=np.int64)
+    return Outlines(corners.reshape(-1, 2), 5 * one, one, one)
+
+
 def starts_of(counts: Any) -> Integers:
     """Where stretches of so many begin, and the end of the last."""
     return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
+
+
+def _listed(starts: Integers, chosen: Integers) -> Integers:
+    """The members of some stretches, one stretch after the other."""
+    many = np.diff(starts)[chosen]
+    return np.asarray(np.arange(many.sum()) + np.repeat(starts[chosen] - starts_of(many)[:-1], many), dtype=np.int64)
 
 
 def _starts(packed: Any, most: int) -> Integers:

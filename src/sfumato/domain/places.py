@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato._types import Floats, Integers
 from sfumato.domain.axis import METRES, Axis
+from sfumato.domain.outlines import Outlines
 from sfumato.errors import InvalidInput
 
 ELSEWHERE = "elsewhere"
@@ -34,6 +35,11 @@ class Places(Axis):
     @abstractmethod
     def cells_at(self, points: Floats) -> Integers:
         """The cell of every point (x, y) that is no NaN."""
+
+    @property
+    @abstractmethod
+    def outlined(self) -> Outlines:
+        """The outlines of the cells without elsewhere, in the CRS; what crosses the date line is cut there."""
 
     @property
     def arity(self) -> int:

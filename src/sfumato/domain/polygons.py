@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato._types import Floats
 from sfumato.domain.areas import Areas
 from sfumato.domain.axis import axis_name
 from sfumato.domain.coarser import Level
-from sfumato.domain.outlines import Outlines, starts_of
+from sfumato.domain.geometries import outlines_of
+from sfumato.domain.outlines import Outlines
 from sfumato.domain.places import ELSEWHERE
 from sfumato.errors import DeclarationWarning, InvalidInput, MissingExtra, warn_caller
 from sfumato.exact import shown
@@ -58,7 +58,7 @@ def read_areas(areas: Any, id: str, levels: Sequence[str], name: str, repair: bo
     shapes = _checked_shapes(np.asarray(frame.geometry.array, dtype=object), ids, repair)
     shapes = _apart(shapes, ids, repair)
     _warn_of_slivers(shapes)
-    outlines = _outlines(shapes)
+    outlines = outlines_of(shapes)
     _refuse_wide(outlines, ids)
     made = (("geopandas", geopandas.__version__), ("pyproj", pyproj.__version__), ("shapely", shapely.__version__))
     return Areas(
@@ -224,17 +224,6 @@ def _warn_of_slivers(shapes: Any) -> None:
             "What lies there is counted as elsewhere. Close them where they were not meant.",
             DeclarationWarning,
         )
-
-
-def _outlines(shapes: Any) -> Outlines:
-    import shapely
-
-    parts, region = shapely.get_parts(shapes, return_index=True)
-    rings, part = shapely.get_rings(parts, return_index=True)
-    points, ring = shapely.get_coordinates(rings, return_index=True)
-    count = [np.bincount(of, minlength=n) for of, n in ((ring, len(rings)), (part, len(parts)), (region, len(shapes)))]
-    found: Floats = points + 0.0
-    return Outlines(found, *(starts_of(many) for many in count))
 
 
 def _refuse_wide(outlines: Outlines, ids: Sequence[str]) -> None:

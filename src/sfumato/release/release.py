@@ -27,6 +27,7 @@ from sfumato.release.by_tables import ByTables
 from sfumato.release.intervals import check_confidence
 from sfumato.release.nonnegative import non_negative
 from sfumato.release.origin import Origin
+from sfumato.release.outward import Outward
 from sfumato.release.patch import Patch, patch_between, patched
 from sfumato.release.public import PublicTotals
 from sfumato.release.table import Table
@@ -34,13 +35,11 @@ from sfumato.release.view import View
 from sfumato.vault import Vault
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from sfumato.publication import Publication
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Release:
+class Release(Outward):
     """Estimated counts of every cell, and all that is needed to answer queries on them with honest errors.
 
     `counts` of a linear mechanism are unbiased, and may be negative or fractional; `adjusted()` makes them look like
@@ -309,7 +308,7 @@ class Release:
         """The finer level that a patch leads to."""
         return patched(self, patch)
 
-    # ------------------------------------------------------------------ files and pictures
+    # ------------------------------------------------------------------ files, and what goes out
 
     def save(self, path: str | Path) -> Path:
         """Write the release to one file that `sf.load` reads: Parquet with the description in its metadata.
@@ -323,76 +322,14 @@ class Release:
 
         return save(self, path)
 
-    def to_frame(self, kind: str = "arrow", *, confidence: float = 0.95) -> Any:
-        """Every cell as a row: its bounds or labels along the axes, then value, stderr, low and high. An Arrow table,
-        or with ``"pandas"`` or ``"polars"`` a frame of theirs.
-
-        >>> plan = sf.plan(sf.unbounded(sf.Line(0, 4, cells=4)), sf.histogram(), epsilon=1)
-        >>> plan.publish(np.array([3, 0, 5, 1])).to_frame().column_names
-        ['x_low', 'x_high', 'value', 'stderr', 'low', 'high']
-        """
-        from sfumato.release.frames import framed, table_of_cells
-
-        return framed(table_of_cells(self, self._clipped_cells(confidence)), kind)
-
-    def to_xarray(self, *, confidence: float = 0.95) -> Any:
-        """The cells as an `xarray.Dataset` with the variables value, stderr, low and high, one dimension an axis."""
-        from sfumato.release.frames import dataset_of_cells
-
-        return dataset_of_cells(self, self._clipped_cells(confidence))
-
     def _clipped_cells(self, confidence: float) -> Answer:
         """The cells with ends cut to what a number of records can be, as `answer` has them."""
         found, most = self.cells(confidence=confidence), self._view.public.most_of_cells()
         return replace(found, low=np.clip(found.low, 0.0, most), high=np.clip(found.high, 0.0, most))
 
-    def to_parquet(self, path: str | Path, *, points: bool = False) -> Path:
-        """Write a plain table: one row a cell with its bounds, estimate and standard error; with `points`, one row a
-        synthetic point.
-        """
-        from sfumato.release.export import to_parquet
-
-        return to_parquet(self, path, points=points)
-
-    def to_csv(self, path: str | Path) -> Path:
-        """Write the same table as text."""
-        from sfumato.release.export import to_csv
-
-        return to_csv(self, path)
-
-    def to_geojson(
-        self,
-        path: str | Path,
-        *,
-        by: str | Iterable[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        confidence: float = 0.95,
-    ) -> Path:
-        """Write the cells of a place as rectangles with their estimates; on a product everything else is summed over,
-        and with `by` there is one property a group, such as count_bike.
-        """
-        from sfumato.release.export import to_geojson
-
-        return to_geojson(self, self._view.alone, path, by=by, where=where, confidence=confidence)
-
-    def plot(
-        self,
-        path: str | Path | None = None,
-        *,
-        title: str | None = None,
-        confidence: float = 0.95,
-        colormap: str = "magma_r",
-        by: str | Iterable[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-    ) -> Figure:
-        """Draw a map or a curve with its uncertainty; with a path, write the picture there.
-
-        On a product a map for each value of a factor with few values, or curves over time; `by` names what is drawn and
-        what tells the panels apart, `where` what is asked, and everything else is summed over.
-        """
-        from sfumato.release.picture import plot
-
-        return plot(self, path, title=title, confidence=confidence, colormap=colormap, by=by, where=where)
+    def _on_a_map(self, level: str | None) -> View:
+        """What answers for every cell of a map; at a level, what answers everything else."""
+        return self._view.alone if level is None else self._view
 
     def __repr__(self) -> str:
         loud = "" if self.private else "NOT PRIVATE (seeded randomness), "

@@ -1,0 +1,164 @@
+"""Maps for other tools: GeoJSON, frames of GeoPandas, GeoParquet.
+
+Every row is there, the empty and the negative ones too, and elsewhere, which has no geometry. Of the guarantee these
+files carry its words alone, and they cannot be read back as a release.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.domain.geometries import geometries
+from sfumato.domain.ground import WGS84
+from sfumato.domain.outlines import Outlines
+from sfumato.errors import InvalidInput, MissingExtra
+from sfumato.exact import shown
+from sfumato.files import replacing
+from sfumato.release.frames import measures, rows_of
+from sfumato.release.maps import Map, mapped
+
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
+    from sfumato.release.view import View
+
+# About 250 bytes a rectangle: beyond this no map tool opens the file.
+LARGEST_GEOJSON = 1_000_000
+VERSIONS = ("1.1", "2.0")
+
+
+def to_geojson(
+    release: Release,
+    view: View,
+    path: str | Path,
+    *,
+    level: str | None = None,
+    by: str | Iterable[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    confidence: float = 0.95,
+) -> Path:
+    """A FeatureCollection of outlines with `count`, `stderr`, `low` and `high`, in WGS84: outlines of regions in
+    another CRS are transformed, and the numbers of a grid without one are taken for longitudes and latitudes. On a
+    product everything else is summed over; with `by` there is one property a column of the table, such as
+    `count_bike`, and `where` says which part is meant.
+
+    The guarantee stands beside the features, under `guarantee`, `epsilon` and `private`.
+    """
+    drawn = mapped(release.domain, view, level=level, by=by, where=where, confidence=confidence, most=LARGEST_GEOJSON)
+    shapes = iter(_in_wgs84(drawn).oriented.coordinates())
+    figures = measures(drawn.table)
+    columns = drawn.columns({"count": figures.pop("value"), **figures})
+    names = [json.dumps(name) for name in columns]
+    ids, label = _ids(drawn, columns)
+    about = {
+        "guarantee": str(release.guarantee),
+        "epsilon": str(release.guarantee.epsilon),
+        "private": release.private,
+        "release": release.id,
+    }
+    with replacing(path) as file:
+        file.write(f'{{"type":"FeatureCollection",{json.dumps(about)[1:-1]},"features":['.encode("ascii"))
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        for i, (there, row) in enumerate(zip(drawn.located.tolist(), rows, strict=True)):
+            told = [f"{name}:{_number(value)}" for name, value in zip(names, row, strict=True)]
+            if ids:
+                told.insert(0, f"{label}:{ids[i]}")
+            shape = _geometry(next(shapes)) if there else "null"
+            line = f'{{"type":"Feature","geometry":{shape},"properties":{{{",".join(told)}}}}}'
+            file.write(((",\n" if i else "\n") + line).encode("ascii"))
+        file.write(b"\n]}\n")
+    return Path(path)
+
+
+def to_geopandas(
+    release: Release,
+    view: View,
+    *,
+    level: str | None = None,
+    by: str | Iterable[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    confidence: float = 0.95,
+) -> Any:
+    """A GeoDataFrame with one row a cell or group: its name or bounds, value, stderr, low and high, and its outline."""
+    try:
+        import geopandas
+    except ImportError as error:
+        raise MissingExtra("geopandas", "geo", "A frame of GeoPandas") from error
+    drawn = mapped(release.domain, view, level=level, by=by, where=where, confidence=confidence)
+    shape = tuple(len(key.cells) for key in drawn.place)
+    columns = drawn.columns(measures(drawn.table))
+    frame = rows_of(drawn.place, shape, {name: part.reshape(shape) for name, part in columns.items()}).to_pandas()
+    shapes = np.full(len(drawn.located), None, dtype=object)
+    shapes[drawn.located] = geometries(drawn.outlines, "A frame of GeoPandas")
+    geometry = "geometry"
+    while geometry in frame:
+        geometry += "_"
+    frame[geometry] = shapes
+    found = geopandas.GeoDataFrame(frame, geometry=geometry, crs=drawn.crs)
+    found.attrs = {"guarantee": str(release.guarantee), "release": release.id, "confidence": drawn.table.confidence}
+    return found
+
+
+def to_geoparquet(frame: Any, path: str | Path, version: str) -> Path:
+    """Write such a frame whole; refused where the packages that are installed do not write this version."""
+    if version not in VERSIONS:
+        raise InvalidInput(
+            f"version={shown(version)} must be one of {', '.join(map(repr, VERSIONS))}. Nothing was written."
+        )
+    import geopandas
+    import pyarrow
+
+    try:
+        with replacing(path) as file:
+            frame.to_parquet(file, index=False, compression="zstd", schema_version=f"{version}.0")
+    except ValueError as error:
+        raise InvalidInput(
+            f"version={version!r} is not written by geopandas {geopandas.__version__} with pyarrow "
+            f"{pyarrow.__version__}, which are installed. Nothing was written. Use version='1.1', or newer ones "
+            "(geopandas 1.2 and pyarrow 21 write 2.0)."
+        ) from error
+    return Path(path)
+
+
+def _in_wgs84(drawn: Map) -> Outlines:
+    """The outlines in degrees of WGS84; refused for grids of another CRS, whose sides would bend."""
+    crs = drawn.crs
+    if crs is None or crs in WGS84:
+        return drawn.outlines
+    if not drawn.named:
+        raise InvalidInput(
+            f"GeoJSON is in degrees of WGS84, and this grid is in {crs[:60]}. Nothing was written. Use to_geoparquet, "
+            "or to_parquet."
+        )
+    try:
+        import pyproj
+    except ImportError as error:
+        raise MissingExtra("pyproj", "geo", "GeoJSON of regions in another CRS than WGS84") from error
+    there = pyproj.Transformer.from_crs(crs, WGS84[0], always_xy=True)
+    return replace(drawn.outlines, points=np.stack(there.transform(*drawn.outlines.points.T), axis=-1))
+
+
+def _ids(drawn: Map, columns: Mapping[str, Any]) -> tuple[list[str], str]:
+    """The names of the rows and of their property, as JSON; none of grids."""
+    if not drawn.named:
+        return [], ""
+    label = drawn.place[0].axis.name
+    while label in columns:
+        label += "_"
+    return [json.dumps(name) for name in drawn.place[0].names], json.dumps(label)
+
+
+def _geometry(parts: list[Any]) -> str:
+    """Parts of rings as GeoJSON; shells run counter-clockwise, as RFC 7946 asks."""
+    kind, held = ("Polygon", parts[0]) if len(parts) == 1 else ("MultiPolygon", parts)
+    return f'{{"type":"{kind}","coordinates":{json.dumps(held, separators=(",", ":"))}}}'
+
+
+def _number(value: float) -> str:
+    return "null" if math.isnan(value) else repr(value)
