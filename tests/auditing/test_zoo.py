@@ -111,7 +111,7 @@ def test_diagonal_moves_forgotten(monkeypatch):
     """The policy itself is wrong, and the mechanism believes it. Points near a corner say otherwise."""
     grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(3, 3))
     honest = sf.within(grid, 0.01)
-    straight = replace(honest.moves, offsets=honest.moves.offsets[np.abs(honest.moves.offsets).sum(axis=1) == 1])
+    straight = replace(honest.moves, lengths=honest.moves.lengths[honest.moves.lengths.sum(axis=1) == 1])
     wrong = replace(honest, moves=straight)
     found = audit(build("edges", wrong, ONE), seed=1)
     assert (found.method, found.epsilon) == ("exact", 2)

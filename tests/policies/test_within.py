@@ -355,3 +355,24 @@ def test_a_stencil_beyond_counting_is_refused():
         "this policy has moves of 791,453,125 kinds, more than can be told apart one by one (at most 10,000,000). "
         "Use a smaller reach, fewer cells, or sf.bounded(domain)."
     )
+
+
+def test_moves_that_differ_in_signs_alone_are_told_apart_only_for_who_looks_at_each() -> None:
+    """3¹³ moves of 13 axes have 2¹³ lengths: neither policy nor noise on edges needs more than these."""
+    cube = sf.Grid(bounds=[0] * 13 + [2] * 13, shape=[2] * 13)
+    policy = sf.within(cube, 3, metric="manhattan")
+    plan = sf.plan(policy, sf.histogram(), epsilon=1, mechanism="edges")
+    assert plan.guarantee.epsilon == 1
+    assert policy.moves.count(cube.shape) == 2**12 * (2**13 - 1)
+    assert len(policy.moves.lengths) == 2**13 - 1
+    assert "offsets" not in vars(policy.moves)
+
+
+@pytest.mark.parametrize("policy", [sf.within(sf.Grid(bounds=(0, 0, 0, 3, 4, 2), shape=(3, 4, 2)), 0.9), sf.threshold(
+    sf.Grid(bounds=(0, 0, 0, 0, 1, 1, 1, 1), shape=(3, 2, 4, 2)), 3)], ids=["within", "threshold"])  # fmt: skip
+def test_offsets_are_every_length_with_every_choice_of_signs_once(policy: sf.Policy) -> None:
+    lengths = {tuple(o) for o in policy.moves.lengths.tolist()}
+    box = np.ndindex(*(2 * n - 1 for n in policy.domain.shape))
+    every = [tuple(int(o) - n + 1 for o, n in zip(place, policy.domain.shape, strict=True)) for place in box]
+    half = [o for o in every if tuple(map(abs, o)) in lengths and next(x for x in o if x) > 0]
+    assert policy.moves.offsets.tolist() == [list(o) for o in half]

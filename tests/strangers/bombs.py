@@ -328,7 +328,8 @@ RELEASES: dict[str, Callable[[], bytes]] = {
 }
 
 
-SECONDS, MEGABYTES = 20, 600  # honest files need 3 s on a machine in use, and 430 MB; one that asks for too much, more
+# Honest files need 3 s on a machine in use and 430 MB; what asks for too much asks for minutes, or for gigabytes.
+SECONDS, MEGABYTES = 60, 600
 
 
 def opened(path: Path, name: str) -> object:

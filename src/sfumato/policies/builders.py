@@ -15,7 +15,7 @@ from sfumato.linear import distinct_rows
 from sfumato.policies.absent import ABSENT, _Absent
 from sfumato.policies.moves import LARGEST_EDGE_LIST, Complete, Explicit, NoMoves, Stencil
 from sfumato.policies.policy import Policy
-from sfumato.policies.within import half_box, refuse_apart
+from sfumato.policies.within import box, refuse_apart
 from sfumato.relations import anything, presence
 
 # What a listed edge takes while a policy is built of it, described and planned for.
@@ -62,12 +62,12 @@ def threshold(domain: Domain, theta: int) -> Policy:
             "threshold needs a domain whose axes are all intervals; labels have no distance. Use sf.graph."
         )
     reach = [min(theta, n - 1) for n in domain.shape]
-    offsets = half_box(reach)
-    offsets = offsets[np.abs(offsets).sum(axis=1) <= theta]
+    lengths = box(reach)
+    lengths = lengths[lengths.sum(axis=1) <= theta]
     unit = "cell" if theta == 1 else "cells"
     words = f"one record moves by at most {theta} {unit} (counted along the axes); the number of records is public"
     return Policy(
-        domain=domain, moves=Stencil(offsets), joined=None, name="threshold", arguments={"theta": theta}, words=words
+        domain=domain, moves=Stencil(lengths), joined=None, name="threshold", arguments={"theta": theta}, words=words
     )
 
 

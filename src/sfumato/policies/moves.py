@@ -204,13 +204,26 @@ class Complete(Moves):
 class Stencil(Moves):
     """The same moves from every cell, cut off at the border: never expanded into an edge list unless asked.
 
-    `offsets` holds one of each pair (o, -o), the one whose first non-zero entry is positive. Stencils here are
-    *downward closed*: with an offset they contain every offset that is no longer along any axis (and every change of
-    signs). Shortest paths can therefore be monotone along every axis, and the border never stands in their way.
+    `lengths` says how far they lead along every axis: every offset without its signs, once and in order, but not the
+    one that stays. Stencils here are *downward closed*: with an offset they contain every offset that is no longer
+    along any axis, and every change of signs. Shortest paths can therefore be monotone along every axis, and the border
+    never stands in their way.
     """
 
-    offsets: NDArray[np.int64]
+    lengths: NDArray[np.int64]
     follow_rule = True
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """One of each pair (o, -o), the one whose first non-zero entry is positive; up to 2^(d-1) for every length, and
+        made only for who has to look at each.
+        """
+        found = self.lengths
+        for axis in range(1, found.shape[1]):
+            turned = found[(found[:, :axis] != 0).any(axis=1) & (found[:, axis] != 0)]
+            turned[:, axis] *= -1
+            found = np.concatenate([found, turned])
+        return found[np.lexsort(found.T[::-1])]
 
     @property
     def stencil(self) -> Stencil:
@@ -220,16 +233,17 @@ class Stencil(Moves):
     @cached_property
     def reach(self) -> NDArray[np.int64]:
         """The longest step along each axis."""
-        return np.abs(self.offsets).max(axis=0) if len(self.offsets) else np.zeros(self.offsets.shape[1], np.int64)
+        return self.lengths.max(axis=0, initial=0)
 
     @cached_property
     def longest(self) -> int:
         """The largest L1 norm of an offset: how many grid edges a move may cross."""
-        return int(np.abs(self.offsets).sum(axis=1).max(initial=0))
+        return int(self.lengths.sum(axis=1).max(initial=0))
 
     def count(self, shape: tuple[int, ...]) -> int:
         """How many pairs of cells differ by an offset."""
-        return int(np.maximum(np.array(shape) - np.abs(self.offsets), 0).prod(axis=1).sum())
+        signs = 1 << np.maximum((self.lengths > 0).sum(axis=1) - 1, 0)
+        return int((np.maximum(np.array(shape) - self.lengths, 0).prod(axis=1) * signs).sum())
 
     def edges(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Every pair of cells that differ by an offset."""
@@ -245,7 +259,7 @@ class Stencil(Moves):
     def sizes(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The offsets without their signs."""
         del shape
-        return distinct_rows(np.abs(self.offsets))
+        return self.lengths
 
     def ahead(self, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
         """On a line, as far as the longest offset."""
@@ -271,7 +285,7 @@ class Stencil(Moves):
     def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]]:
         """Offset by offset. A stencil holds one with every choice of signs, so each axis is seen in both directions."""
         seen: dict[tuple[int, int], PairTypes] = {}
-        for offset in distinct_rows(np.abs(self.offsets)):
+        for offset in self.lengths:
             types = []
             for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
                 if (axis, int(o)) not in seen:
@@ -281,7 +295,7 @@ class Stencil(Moves):
 
     def farthest(self, factor: Operator) -> int | None:
         """A stencil on a line holds the offsets 1, 2, …, r."""
-        return factor.farthest(np.abs(self.offsets).ravel())
+        return factor.farthest(self.lengths.ravel())
 
 
 @dataclass(frozen=True, eq=False)

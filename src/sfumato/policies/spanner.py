@@ -202,7 +202,7 @@ def _usage(shape: tuple[int, ...], side: int, moves: Stencil) -> tuple[tuple[int
     axes are independent. So each axis contributes, for every step along it, the most blocks crossed by a step whose
     ends are (red or not, red or not), and the axes are combined by keeping track of whether both ends are still red.
     """
-    steps = moves.offsets[(moves.offsets >= 0).all(axis=1)]  # these stand for every choice of signs
+    steps = moves.lengths  # these stand for every choice of signs
     if len(steps) == 0:
         return ((0, 0),)
     first, *others = (_crossings(n, side, int(moves.reach[i]))[:, :, steps[:, i]] for i, n in enumerate(shape))

@@ -54,7 +54,7 @@ def _one_by_one(stencil: Stencil, displacement: NDArray[np.int64]) -> Any:
 
 def _staircase(stencil: Stencil, first: int, second: int) -> NDArray[np.int64]:
     """The longest step along the second axis for every step along the first, with none along the others."""
-    size = np.abs(stencil.offsets)
+    size = stencil.lengths
     others = [i for i in range(size.shape[1]) if i not in (first, second)]
     flat = size[(size[:, others] == 0).all(axis=1)]
     best = np.zeros(int(stencil.reach[first]) + 1, dtype=np.int64)
@@ -84,7 +84,7 @@ def _steps_box(stencil: Stencil, box: tuple[int, ...]) -> NDArray[np.int64]:
     shape = tuple(b + 1 for b in box)
     if math.prod(shape) > LARGEST_BOX:
         raise TooLarge(f"distances in a box of {math.prod(shape):,} cells are not computed (at most {LARGEST_BOX:,}).")
-    size = distinct_rows(np.minimum(np.abs(stencil.offsets), box))
+    size = distinct_rows(np.minimum(stencil.lengths, box))
     longest = [o for o in size if not ((size >= o).all(axis=1) & (size > o).any(axis=1)).any()]
     reached = np.zeros(shape, dtype=bool)
     reached[(0,) * len(shape)] = True

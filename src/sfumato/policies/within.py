@@ -104,7 +104,7 @@ def built_within(domain: Domain, delta: Number, *, sources: Any = None, metric: 
         joined = partial(places.near, domain, limit, metric)
         arguments["sources"] = places.spec()
         words += f", or appears or vanishes within {size} of {places.words()}"
-    stencil = Stencil(_offsets(domain, limit, metric))
+    stencil = Stencil(_lengths(domain, limit, metric))
     return Policy(
         domain=domain,
         moves=stencil,
@@ -184,20 +184,19 @@ def length(distance: Fraction, metric: str) -> str:
     return repr(float(distance)).removesuffix(".0") + _unit(metric)
 
 
-def half_box(reach: list[int]) -> NDArray[np.int64]:
-    """All offsets of a box whose first non-zero entry is positive."""
+def box(reach: list[int]) -> NDArray[np.int64]:
+    """How far the moves of a box lead along every axis, in order and without the one that stays.
+
+    Refused by the number of moves, which differ in signs as well: whoever has to look at each makes them of these.
+    """
     count = math.prod(2 * r + 1 for r in reach)
     if count > LARGEST_STENCIL or count * len(reach) > LARGEST_ENTRIES:
         raise TooLarge(
             f"this policy has moves of {count:,} kinds, more than can be told apart one by one (at most "
             f"{LARGEST_STENCIL:,}). Use a smaller reach, fewer cells, or sf.bounded(domain)."
         )
-    half = np.empty((count // 2, len(reach)), dtype=np.int64)
-    place = np.arange(count // 2 + 1, count)  # in C order those come last, after all zeros
-    for axis in range(len(reach) - 1, -1, -1):
-        place, half[:, axis] = np.divmod(place, 2 * reach[axis] + 1)
-        half[:, axis] -= reach[axis]
-    return half
+    lengths = np.stack(np.unravel_index(np.arange(math.prod(r + 1 for r in reach)), [r + 1 for r in reach]), axis=-1)
+    return lengths[1:].astype(np.int64, copy=False)
 
 
 def refuse_apart(domain: Domain, name: str) -> None:
@@ -261,26 +260,26 @@ def _refuse_far_origin(domain: Domain, delta: Number, radius: float) -> None:
         )
 
 
-def _offsets(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
-    """The offsets of all edges."""
+def _lengths(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:
+    """The offsets of all edges, without their signs."""
     if metric == "great-circle":
         stair = sphere.staircase(domain, limit)
-        offsets = half_box([int(stair[0]), len(stair) - 1])
-        return offsets[np.abs(offsets[:, 0]) <= stair[np.abs(offsets[:, 1])]]
+        lengths = box([int(stair[0]), len(stair) - 1])
+        return lengths[lengths[:, 0] <= stair[lengths[:, 1]]]
     reach = _reach(domain, limit)
-    offsets = half_box(reach)
+    lengths = box(reach)
     if domain.ndim == 1:  # gaps grow with the distance: all offsets up to the longest are edges
-        while len(offsets) and not _closer(domain.intervals[0].gap(offsets[-1:, 0])[:, None], limit, metric)[0]:
-            offsets = offsets[:-1]
-        return offsets
+        while len(lengths) and not _closer(domain.intervals[0].gap(lengths[-1:, 0])[:, None], limit, metric)[0]:
+            lengths = lengths[:-1]
+        return lengths
     # Where cells are not equal an offset is an edge when it is one anywhere: more is hidden than asked for, never less.
     tables = [axis.gap(np.arange(r + 1)) for axis, r in zip(domain.intervals, reach, strict=True)]
-    near = np.empty(len(offsets), dtype=np.bool_)
-    for start in range(0, len(offsets), _TOGETHER):
-        part = np.abs(offsets[start : start + _TOGETHER])
+    near = np.empty(len(lengths), dtype=np.bool_)
+    for start in range(0, len(lengths), _TOGETHER):
+        part = lengths[start : start + _TOGETHER]
         gaps = np.stack([table[part[:, i]] for i, table in enumerate(tables)], axis=-1)
         near[start : start + _TOGETHER] = _closer(gaps, limit, metric)
-    return offsets if near.all() else offsets[near]
+    return lengths if near.all() else lengths[near]
 
 
 def _staircase(domain: Domain, limit: float, metric: str) -> NDArray[np.int64]:

@@ -94,10 +94,9 @@ class ShiftedMechanism(LinearMechanism):
         moves = self.policy.moves.stencil
         if moves is None:
             raise InvalidInput(f"mechanism={self.name!r} needs a policy made of moves on a grid.")
-        offsets = np.abs(moves.offsets)
-        crossed = np.zeros(len(offsets), dtype=np.int64)
+        crossed = np.zeros(len(moves.lengths), dtype=np.int64)
         for axis, reach in enumerate(moves.reach):
-            crossed += self.family.crossings(axis, int(reach))[offsets[:, axis]]
+            crossed += self.family.crossings(axis, int(reach))[moves.lengths[:, axis]]
         return crossed
 
     def require_room(self) -> None:

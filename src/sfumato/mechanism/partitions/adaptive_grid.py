@@ -77,7 +77,7 @@ class AdaptiveGrid(MeasuredMechanism):
         domain = Domain(tuple(Interval(f"axis{i}", 0, n, n) for i, n in enumerate(self.blocks.coarse)))
         epsilon, moves = self.share * self.epsilon, self.policy.moves.stencil
         if moves is not None and self.policy.total_is_public:
-            policy = threshold(domain, max(1, self.blocks.crossed(moves.offsets)))
+            policy = threshold(domain, max(1, self.blocks.crossed(moves.lengths)))
             build = edge_hats if domain.ndim > 1 and domain.size > 1 else edges
         else:
             policy = bounded(domain) if self.policy.total_is_public else unbounded(domain)
