@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import dijkstra
 
 import sfumato as sf
 from sfumato.linear import Haar, Hierarchy, Identity, Prefix
-from sfumato.policies.moves import Complete, Explicit, Neighbours, NoMoves
+from sfumato.policies.listed_moves import Explicit, Neighbours
+from sfumato.policies.moves import Complete, NoMoves
 from sfumato.policies.uneven import Ahead
 
 SHAPES = [(6,), (3, 4), (2, 3, 2)]

@@ -9,7 +9,8 @@ from sfumato.policies.builders import bounded, graph, threshold, unbounded
 from sfumato.policies.described import policy_from_spec
 from sfumato.policies.equivalence import Transformed, transform
 from sfumato.policies.exchange import exchange_rate
-from sfumato.policies.moves import Complete, Explicit, Moves, NoMoves, Stencil
+from sfumato.policies.listed_moves import Explicit
+from sfumato.policies.moves import Complete, Moves, NoMoves, Stencil
 from sfumato.policies.policy import Policy
 from sfumato.policies.price import price
 from sfumato.policies.product_moves import Leg, ProductMoves

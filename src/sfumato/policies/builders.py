@@ -13,7 +13,8 @@ from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole, positive_int
 from sfumato.linear import distinct_rows
 from sfumato.policies.absent import ABSENT, _Absent
-from sfumato.policies.moves import LARGEST_EDGE_LIST, Complete, Explicit, NoMoves, Stencil
+from sfumato.policies.listed_moves import Explicit
+from sfumato.policies.moves import LARGEST_EDGE_LIST, Complete, NoMoves, Stencil
 from sfumato.policies.policy import Policy
 from sfumato.policies.within import box, refuse_apart
 from sfumato.relations import anything, presence

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sfumato.errors import TooLarge
 from sfumato.linear import distinct_rows
 from sfumato.policies.distance import search
-from sfumato.policies.moves import SEARCHED, Explicit, Moves
+from sfumato.policies.listed_moves import SEARCHED, Explicit
+from sfumato.policies.moves import Moves
 
 if TYPE_CHECKING:
     from sfumato.policies.policy import Policy

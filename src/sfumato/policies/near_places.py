@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.linear import Operator, PairTypes
-from sfumato.policies.moves import Moves, Neighbours
+from sfumato.policies.listed_moves import Neighbours
+from sfumato.policies.moves import Moves
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ from sfumato.domain import Domain
 from sfumato.domain.coarser import level_named
 from sfumato.errors import InvalidInput
 from sfumato.policies.ground_moves import ground_moves, near_border
-from sfumato.policies.moves import Complete, Moves, Neighbours
+from sfumato.policies.listed_moves import Neighbours
+from sfumato.policies.moves import Complete, Moves
 from sfumato.policies.near_places import KeptPlaces, NearPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.uneven import Ahead

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from sfumato.linear import Operator, PairTypes
 from sfumato.linear.estimator import LARGEST_EXPLICIT
-from sfumato.policies.moves import Explicit, Moves, both_ways, refuse_long
+from sfumato.policies.listed_moves import Explicit
+from sfumato.policies.moves import Moves, both_ways, refuse_long
 
 
 @dataclass(frozen=True, eq=False)
