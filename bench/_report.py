@@ -39,6 +39,28 @@ def write_json(name: str, payload: Mapping[str, object]) -> Path:
     return path
 
 
+def markdown(rows: Sequence[Row]) -> str:
+    """Rows of equal keys as a Markdown table, numbers to the right and to three digits."""
+    names = list(rows[0])
+    numeric = [all(isinstance(row[name], int | float | None) for row in rows) for name in names]
+    lines = [names, [" ---: " if right else " --- " for right in numeric]]
+    lines[1] = [cell.strip() for cell in lines[1]]
+    lines += [[_shown(row[name]) for name in names] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def put(page: Path, name: str, rows: Sequence[Row]) -> None:
+    """Write a table between the two comments of its name on a page: `<!-- name -->` and `<!-- /name -->`."""
+    text = page.read_text(encoding="utf-8")
+    before, mark, rest = text.partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition(f"<!-- /{name} -->")
+    if not mark or not end:
+        raise SystemExit(
+            f"{page} has no place for {name!r}: <!-- {name} --> and <!-- /{name} --> on lines of their own."
+        )
+    page.write_text(f"{before}{mark}\n{markdown(rows)}\n\n{end}{after}", encoding="utf-8")
+
+
 def machine() -> dict[str, object]:
     """What a figure depends on."""
     return {
@@ -48,6 +70,14 @@ def machine() -> dict[str, object]:
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _cell(value: object) -> str:

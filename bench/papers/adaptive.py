@@ -3,16 +3,21 @@
 Range queries on a line and on a grid by size, sorted points against an equi-width histogram at its best width (chosen
 on the data, for this benchmark only: it is not private), Privelet (`haar`), our `hierarchy`, and under δ on the line
 what `sf.plan` chooses; the error against the group size with the model's curve; the median; and the boundary of where
-sorted points win. Every column of a table is ε-private under the policy that its table names, the best width aside.
+sorted points win. Beside everything stands what needs no look at the data: as many records, spread evenly. Every column
+of a table is ε-private under the policy that its table names, the best width aside.
 Errors are root mean squared errors of the number of records in a range, over all places of the range and --runs runs.
 
     python bench/papers/adaptive.py                      # everything, from ../shared/data
+    python bench/papers/adaptive.py --data FOLDER --only ranges,boundary --runs 8 --page docs/sorted.md
     python bench/papers/adaptive.py --data FOLDER --quick --picture adaptive.png
+
+With --only some panels are measured again and the others stay in the JSON as they were.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from fractions import Fraction
@@ -21,11 +26,12 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from _adaptive_data import counted, cube_data, grid_data, line_data, range_squares
 from _adaptive_picture import picture
-from _report import table, write_json
+from _report import OUT, put, table, write_json
 
 import sfumato as sf
-from sfumato.mechanism import SummedArea, build
+from sfumato.mechanism import build
 from sfumato.mechanism.points.sorted import sorted_points
 from sfumato.mechanism.points.sorted_model import range_error
 from sfumato.noise import DiscreteLaplace, SystemSource
@@ -35,75 +41,10 @@ SIZES = (0.001, 0.01, 0.05, 0.1, 0.3)
 SAMPLES = 8  # of fewer records than there are: where groups end between the heaps of one sample is luck
 LINE = sf.Line(0, 1, cells=4096)
 GRID = sf.Grid(bounds=(0, 0, 1, 1), shape=(256, 256))
-NEW_YORK = (-74.006, 40.7128)
-
-
-# ---------------------------------------------------------------------------------------------------------------- data
-
-
-def read(data: Path, name: str, columns: list[str]) -> np.ndarray | None:
-    import pyarrow.parquet as pq
-
-    path = data / name
-    if not path.exists():
-        print(f"skipped: {name} is not in {data}. Give its folder with --data.")
-        return None
-    found = pq.read_table(path, columns=columns)
-    return np.stack([found[column].to_numpy().astype(float) for column in columns], axis=-1)
-
-
-def line_data(data: Path) -> dict[str, np.ndarray]:
-    """Values in [0, 1]; the bounds are round public figures."""
-    found = {}
-    tweets = read(data, "twitter_hashtags_us_68k.parquet", ["lon", "lat"])
-    if tweets is not None:
-        lon, lat = np.radians(tweets.T)
-        lon0, lat0 = np.radians(NEW_YORK)
-        half = np.sin((lat - lat0) / 2) ** 2 + np.cos(lat) * np.cos(lat0) * np.sin((lon - lon0) / 2) ** 2
-        found["distance to New York"] = 2 * 6371 * np.arcsin(np.sqrt(half)) / 5000
-    prices = read(data, "airbnb_nyc_2019.parquet", ["price_usd"])
-    if prices is not None:
-        found["prices"] = prices[:, 0] / 1000
-    wages = read(data, "us_cps_tax_units.parquet", ["wages"])
-    if wages is not None:
-        found["wages"] = wages[:, 0] / 200_000
-    return found
-
-
-def grid_data(data: Path) -> dict[str, np.ndarray]:
-    """Points in the unit square."""
-    boxes = {
-        "twitter_hashtags_us_68k.parquet": ("tweets", (-126, 20, -63, 51)),
-        "foursquare_nyc_checkins.parquet": ("check-ins", (-74.3, 40.5, -73.65, 41.0)),
-    }
-    found = {}
-    for file, (name, (x0, y0, x1, y1)) in boxes.items():
-        points = read(data, file, ["lon", "lat"])
-        if points is not None:
-            found[name] = (points - [x0, y0]) / [x1 - x0, y1 - y0]
-    return found
-
-
-def counted(points: np.ndarray, domain: sf.Domain, n: int | None, rng: np.random.Generator) -> np.ndarray:
-    """Flat counts of all points, or of n of them."""
-    chosen = points if n is None or n >= len(points) else points[rng.choice(len(points), n, replace=False)]
-    shape = np.array(domain.shape)
-    cells = np.clip((chosen.reshape(len(chosen), -1) * shape).astype(int), 0, shape - 1)
-    return np.bincount(np.ravel_multi_index(tuple(cells.T), domain.shape), minlength=domain.size)
+CUBE = sf.Grid(bounds=(0, 0, 0, 1, 1, 1), shape=(32, 32, 32))
 
 
 # -------------------------------------------------------------------------------------------------------------- errors
-
-
-def range_squares(off: np.ndarray, size: float, rng: np.random.Generator) -> float:
-    """The mean squared error of ranges (squares) that hold a share of the domain."""
-    d = off.ndim
-    sides = [max(1, round(size ** (1 / d) * n)) for n in off.shape]
-    if d == 1:
-        below = np.concatenate([[0.0], np.cumsum(off)])
-        return float(((below[sides[0] :] - below[: -sides[0]]) ** 2).mean())
-    low = np.stack([rng.integers(0, n - side + 1, 4000) for n, side in zip(off.shape, sides, strict=True)], axis=-1)
-    return float((SummedArea(off).fractional_sums(low.astype(float), low + np.array(sides, float)) ** 2).mean())
 
 
 def errors(run, x: np.ndarray, shape: tuple[int, ...], runs: int, rng: np.random.Generator) -> np.ndarray:
@@ -113,6 +54,11 @@ def errors(run, x: np.ndarray, shape: tuple[int, ...], runs: int, rng: np.random
         off = (run() - x).reshape(shape)
         found += [range_squares(off, size, rng) / runs for size in SIZES]
     return found
+
+
+def even_guess(x: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Mean squared errors of spreading the records evenly: n × volume, without a look at them."""
+    return errors(lambda: np.full(len(x), x.sum() / len(x)), x, shape, 1, rng)
 
 
 def published(mechanism, x: np.ndarray):
@@ -147,8 +93,11 @@ def compare(name, x, domain, epsilon, runs, rng) -> list[dict]:
     bounded, n = sf.bounded(domain), int(x.sum())
     ours = sorted_points(bounded, epsilon)
     width_errors, width = best_equi_width(x, domain.shape, epsilon, runs, rng)
+    grids = build("adaptive-grid", bounded, epsilon).informed(n)
     columns = {
+        "even guess": even_guess(x, domain.shape, rng),
         "sorted": errors(published(ours, x), x, domain.shape, runs, rng),
+        "adaptive-grid": errors(published(grids, x), x, domain.shape, max(3, runs // 4), rng),
         "equi-width, best": width_errors,
         "Privelet": errors(published(build("haar", bounded, epsilon), x), x, domain.shape, max(3, runs // 4), rng),
         "hierarchy": errors(
@@ -164,9 +113,9 @@ def compare(name, x, domain, epsilon, runs, rng) -> list[dict]:
     return rows
 
 
-def range_panels(lines, grids, epsilons, runs, rng) -> list[dict]:
+def range_panels(lines, grids, cubes, epsilons, runs, rng) -> list[dict]:
     rows = []
-    for domain, sets in ((LINE, lines), (GRID, grids)):
+    for domain, sets in ((LINE, lines), (GRID, grids), (CUBE, cubes)):
         for name, points in sets.items():
             for n in (1000, None):
                 x = counted(points, domain, n, rng)
@@ -185,6 +134,7 @@ def delta_panel(lines, epsilon, runs, rng) -> list[dict]:
         n = int(x.sum())
         wide = sorted_points(sf.bounded(LINE), epsilon)
         small = max(1, round(wide.group_size(n) / 30))  # so small that noise is all of the error
+        even = even_guess(x, LINE.shape, rng)
         base = errors(published(wide, x), x, LINE.shape, runs, rng)
         base_small = errors(
             published(sorted_points(sf.bounded(LINE), epsilon, group=small), x), x, LINE.shape, runs, rng
@@ -202,6 +152,7 @@ def delta_panel(lines, epsilon, runs, rng) -> list[dict]:
                     "δ": delta,
                     "sensitivity/cells": near.sensitivity / LINE.size,
                     "group": near.group_size(n),
+                    "even guess": float(np.sqrt(even[3])),
                     "sorted, range 0.1": float(np.sqrt(found[3])),
                     "gain in squared error": float(base[3] / found[3]),
                     "gain at groups a thirtieth as large": float(base_small[3] / same[3]),
@@ -265,39 +216,62 @@ def group_panel(lines, epsilon, runs, rng) -> list[dict]:
     return rows
 
 
-def boundary_panel(lines, grids, epsilons, runs, rng) -> list[dict]:
-    """Sorted points, measured, over the best of the others, in expected root mean squared error: below 1 they win."""
+def boundary_panel(lines, grids, cubes, epsilons, runs, rng) -> list[dict]:
+    """Sorted points over the best of the others, in root mean squared error of ranges of a tenth: below 1 they win. The
+    others are the plan that looks at no data, adaptive grids, and an even spread of the records.
+    """
     rows = []
     cases = [(LINE, "replace-one", sf.bounded(LINE), lines), (LINE, "δ = 0.01", sf.within(LINE, 0.01), lines)]
     fine = sf.Line(0, 1, cells=1 << 16)
     cases += [(fine, "replace-one", sf.bounded(fine), lines), (fine, "δ = 0.001", sf.within(fine, 0.001), lines)]
     cases += [(GRID, "replace-one", sf.bounded(GRID), grids), (GRID, "add/remove", sf.unbounded(GRID), grids)]
+    cases += [(CUBE, "replace-one", sf.bounded(CUBE), cubes), (CUBE, "add/remove", sf.unbounded(CUBE), cubes)]
     for domain, words, policy, sets in cases:
         for epsilon in epsilons:
-            others = {}
-            for size in SIZES:
-                sides = [max(1, round(size ** (1 / domain.ndim) * n)) / n for n in domain.shape]
-                low = rng.random((400, domain.ndim)) * (1 - np.array(sides))
-                low = np.floor(low * domain.shape) / domain.shape
-                asked = sf.ranges(np.concatenate([low, low + sides], axis=1))
-                plan = sf.plan(policy, asked, epsilon)
-                others[size] = (plan.expected_error, plan.mechanism.name)
+            plan = sf.plan(policy, _tenths(domain, rng), epsilon)
             for n in (100, 1000, 10_000, 50_000):
-                found = []
-                for points in sets.values():
-                    x = counted(points, domain, n, rng)
-                    found.append(
-                        errors(published(sorted_points(policy, epsilon), x), x, domain.shape, max(3, runs // 4), rng)
+                found = {name: _tenth(policy, epsilon, points, n, runs, rng) for name, points in sets.items()}
+                for name, row in found.items():
+                    rows.append(
+                        {"cells": "×".join(map(str, domain.shape)), "policy": words, "ε": float(epsilon), "n": n}
+                        | {"data": name, **row, "plan": float(np.sqrt(plan.expected_error)), "it": plan.mechanism.name}
                     )
-                squares = np.mean(found, axis=0)
-                row = {"cells": "×".join(map(str, domain.shape)), "policy": words, "ε": float(epsilon), "n": n}
-                for i, size in enumerate(SIZES):
-                    row[f"range {size:g}"] = float(np.sqrt(squares[i] / others[size][0]))
-                row["against"] = "/".join(dict.fromkeys(name for _, name in others.values()))
-                rows.append(row)
-    print("\nThe boundary: error of sorted points over that of the best plan without them; below 1 sorted points win")
+    print("\nThe boundary: root mean squared error of ranges of a tenth")
     table(rows)
+    table(boundaries(rows))
     return rows
+
+
+def _tenths(domain: sf.Domain, rng: np.random.Generator) -> sf.Workload:
+    sides = np.array([max(1, round(0.1 ** (1 / domain.ndim) * n)) / n for n in domain.shape])
+    low = np.floor(rng.random((400, domain.ndim)) * (1 - sides) * domain.shape) / domain.shape
+    return sf.ranges(np.concatenate([low, low + sides], axis=1))
+
+
+def _tenth(policy, epsilon, points, n, runs, rng) -> dict[str, float]:
+    """What each has for ranges of a tenth."""
+    domain = policy.domain
+    x = counted(points, domain, n, rng)
+    some, found = max(3, runs // 4), {}
+    found["even guess"] = even_guess(x, domain.shape, rng)[3]
+    found["sorted"] = errors(published(sorted_points(policy, epsilon), x), x, domain.shape, some, rng)[3]
+    grids = build("adaptive-grid", policy, epsilon).informed(int(x.sum()))
+    found["adaptive-grid"] = errors(published(grids, x), x, domain.shape, some, rng)[3]
+    return {name: float(np.sqrt(error)) for name, error in found.items()}
+
+
+def boundaries(rows: list[dict]) -> list[dict]:
+    """For every policy and n·ε in how many cases sorted points win: against plans alone, and against everything."""
+    found = []
+    for key in dict.fromkeys((row["cells"], row["policy"]) for row in rows):
+        shown = {"cells": key[0], "policy": key[1]}
+        for low, high in ((1, 30), (30, 300), (300, 3000), (3000, 60_000)):
+            there = [r for r in rows if (r["cells"], r["policy"]) == key and low <= r["n"] * r["ε"] < high]
+            plans = sum(r["sorted"] < r["plan"] for r in there)
+            all_others = sum(r["sorted"] < min(r["plan"], r["adaptive-grid"], r["even guess"]) for r in there)
+            shown[f"n·ε from {low}"] = f"{plans} / {all_others} of {len(there)}"
+        found.append(shown)
+    return found
 
 
 def median_panel(lines, epsilon, runs) -> list[dict]:
@@ -360,28 +334,59 @@ def maps(grids, epsilon, rng) -> dict[str, np.ndarray]:
     return {title: counts.reshape(GRID.shape) for title, counts in shown.items()}
 
 
+def pages(results: dict, page: Path) -> None:
+    """The tables of the page: ranges of a tenth, the gain under δ, the boundary."""
+    ways = ("even guess", "sorted", "adaptive-grid", "equi-width, best", "Privelet", "hierarchy")
+    put(
+        page,
+        "ranges",
+        [
+            {name: row[name] for name in ("data", "n", "ε", *ways)}
+            for row in results["ranges"]
+            if row["range"] == 0.1 and row["ε"] < 1
+        ],
+    )
+    put(
+        page,
+        "delta",
+        [
+            {name: row[name] for name in ("data", "δ", "even guess", "sorted, range 0.1", "sf.plan", "its mechanism")}
+            for row in results["delta"]
+        ],
+    )
+    put(page, "boundary", boundaries(results["boundary"]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--quick", action="store_true", help="eight runs, one ε")
+    parser.add_argument("--only", default="", help="these panels alone, of ranges, delta, groups, boundary, median")
+    parser.add_argument("--page", type=Path, default=None, help="write the tables into this page")
     parser.add_argument("--picture", type=Path, default=None, help="write maps and curves here")
     options = parser.parse_args()
     runs = 8 if options.quick else options.runs
     epsilons = [Fraction(1, 10)] if options.quick else [Fraction(1, 100), Fraction(1, 10), Fraction(1)]
     started = time.perf_counter()
     rng = np.random.default_rng(1)
-    lines, grids = line_data(options.data), grid_data(options.data)
+    lines, grids, cubes = line_data(options.data), grid_data(options.data), cube_data(options.data)
     if not lines:
         raise SystemExit("nothing to measure: no data was found.")
-    results = {
-        "ranges": range_panels(lines, grids, epsilons, runs, rng),
-        "delta": delta_panel(lines, Fraction(1, 10), runs, rng),
-        "groups": [row for epsilon in epsilons[-2:] for row in group_panel(lines, epsilon, runs, rng)],
-        "boundary": boundary_panel(lines, grids, epsilons, runs, rng),
-        "median": median_panel(lines, Fraction(1), runs),
+    panels = {
+        "ranges": lambda: range_panels(lines, grids, cubes, epsilons, runs, rng),
+        "delta": lambda: delta_panel(lines, Fraction(1, 10), runs, rng),
+        "groups": lambda: [row for epsilon in epsilons[-2:] for row in group_panel(lines, epsilon, runs, rng)],
+        "boundary": lambda: boundary_panel(lines, grids, cubes, epsilons, runs, rng),
+        "median": lambda: median_panel(lines, Fraction(1), runs),
     }
-    path = write_json("adaptive", {"runs": runs, **results})
+    path, chosen = OUT / "adaptive.json", options.only.split(",") if options.only else list(panels)
+    results = json.loads(path.read_text(encoding="utf-8")) if options.only and path.exists() else {}
+    for name in chosen:
+        results[name] = panels[name]()
+        path = write_json("adaptive", {**results, "runs": runs})
+    if options.page is not None:
+        pages(results, options.page)
     if options.picture is not None:
         picture(options.picture, results, maps(grids, Fraction(1), rng))
     print(f"\n{time.perf_counter() - started:.0f} seconds; written to {path}")

@@ -13,7 +13,7 @@ from sfumato.mechanism.cells.given import rows_of
 from sfumato.mechanism.cells.vertex import VertexMechanism
 from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.parts import Parts
-from sfumato.mechanism.reference import reference_counts
+from sfumato.mechanism.reference import REFERENCE_RECORDS, reference_counts, reference_population
 from sfumato.mechanism.registry import (
     build,
     fresh,
@@ -29,6 +29,7 @@ from sfumato.mechanism.runs import Runs
 
 __all__ = [
     "MOST_RECORDS",
+    "REFERENCE_RECORDS",
     "AdditiveMechanism",
     "Block",
     "LinearMechanism",
@@ -45,6 +46,7 @@ __all__ = [
     "mechanisms",
     "needs_cells",
     "reference_counts",
+    "reference_population",
     "register",
     "registered",
     "rows_of",

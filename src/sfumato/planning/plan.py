@@ -19,7 +19,9 @@ from sfumato.exact import text
 from sfumato.ledger import Ledger
 from sfumato.mechanism import Mechanism, singular_value_bound
 from sfumato.noise import Source
-from sfumato.planning.by_scale import ScaleError, by_scale, in_words
+from sfumato.planning.by_scale import ScaleError, by_scale
+from sfumato.planning.by_scale import in_words as scales_in_words
+from sfumato.planning.worth import in_words, short
 from sfumato.policies import Policy
 from sfumato.promise import Guarantee
 from sfumato.publication import Publication
@@ -58,6 +60,12 @@ class Plan:
     alternatives: tuple[Alternative, ...]
     max_per_entity: int | None = None
     basis: str = ""
+    steady: Alternative | None = None
+    """Where the error was guessed for a population that nobody lives in: the best mechanism whose error is known."""
+    even_error: float | None = None
+    """The expected squared error of spreading the records evenly over the cells, which needs no look at them: on the
+    counts given as `like`, or on a made-up population of `records`. None where neither was given."""
+    even_rehearsed: bool = False
     publication: Publication | None = None
     """What it was made for, where that is one: its releases carry the public part."""
 
@@ -70,6 +78,34 @@ class Plan:
             return None  # the bound is for unbiased answers, by mechanisms that do not look at the data
         share = self.epsilon / (self.max_per_entity or 1)
         return singular_value_bound(self.policy, self.workload, share)
+
+    @property
+    def tells_nothing(self) -> bool | None:
+        """Whether an even spread of the records over the cells, which needs no look at them, is expected to be as good;
+        None where neither `like` nor `records` was given.
+
+        >>> line = sf.Line(0, 1, cells=64)
+        >>> [sf.plan(sf.bounded(line), sf.ranges(), e, records=1_000).tells_nothing for e in (0.001, 1)]
+        [True, False]
+        """
+        if self.even_error is None or math.isnan(self.expected_error):
+            return None
+        return self.expected_error >= self.even_error
+
+    @property
+    def worth(self) -> str:
+        """What it tells beyond an even spread of the records, and beside what is known where its error was guessed, in
+        words; empty where nothing is known.
+        """
+        said = []
+        if self.even_error is not None and not math.isnan(self.expected_error):
+            said.append(in_words(self.expected_error, self.even_error, self.even_rehearsed))
+        if self.steady is not None and self.steady.error is not None:
+            said.append(
+                "records that are heaped up in few places make a guessed error many times larger: "
+                f"{self.steady.name} has {short(self.steady.error)} whatever the data"
+            )
+        return "; ".join(said)
 
     @cached_property
     def by_scale(self) -> tuple[ScaleError, ...]:
@@ -203,8 +239,10 @@ class Plan:
         """
         chosen = [f"Mechanism  {self.mechanism.describe()}"]
         chosen.append(f"Accuracy   {self.workload.describe()}: {self._accuracy()}")
+        if self.worth:
+            chosen.append(f"Worth      {self.worth}")
         if self.by_scale:
-            chosen.append(f"By scale   {in_words(self.by_scale, self.policy.domain)}")
+            chosen.append(f"By scale   {self._scales()}")
         if self.resolution:
             chosen.append(f"Resolution {self.resolution}")
         if self.lower_bound:
@@ -221,7 +259,7 @@ class Plan:
                 rows.append([mark, name, "—", other.reason])
             else:
                 versus = "the choice" if mark else _ratio(other.error, self.expected_error)
-                rows.append([mark, name, _short(other.error), versus])
+                rows.append([mark, name, short(other.error), versus])
         return "\n".join(
             [
                 f"Plan for {' × '.join(map(str, self.policy.domain.shape))} {cells} at ε = {text(self.epsilon)}",
@@ -245,21 +283,22 @@ class Plan:
         what = "cells" if max(grain) == 1 else "bins"
         return f"answers speak of whole {what} of {size}; a range that cuts {what} gets a wider interval"
 
+    def _scales(self) -> str:
+        return scales_in_words(self.by_scale, self.policy.domain)
+
     def _accuracy(self) -> str:
         if math.isnan(self.expected_error):
             return "the error depends on the data and is not known; rehearse it with like=public counts"
         return (
-            f"expected squared error {_short(self.expected_error)}, so a typical answer is right to "
-            f"±{_short(self.typical_error)} (95 %)" + (f"; {self.basis}" if self.basis else "")
+            f"expected squared error {short(self.expected_error)}, so a typical answer is right to "
+            f"±{short(self.typical_error)} (95 %)" + (f"; {self.basis}" if self.basis else "")
         )
 
     def __str__(self) -> str:
         return visible(self.describe())
 
     def __repr__(self) -> str:
-        return (
-            f"Plan({self.mechanism.name}, epsilon={text(self.epsilon)}, expected_error={_short(self.expected_error)})"
-        )
+        return f"Plan({self.mechanism.name}, epsilon={text(self.epsilon)}, expected_error={short(self.expected_error)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, for programs."""
@@ -272,6 +311,8 @@ class Plan:
             "expected_error": None if math.isnan(self.expected_error) else self.expected_error,
             "typical_error": None if math.isnan(self.expected_error) else self.typical_error,
             "basis": self.basis or "exact",
+            "even_error": self.even_error,
+            "tells_nothing": self.tells_nothing,
             "by_scale": [
                 {
                     "factor": scale.factor,
@@ -294,7 +335,7 @@ class Plan:
 
         rows = "".join(
             f"<tr><td>{escape(a.name)} {escape(a.options)}</td>"
-            f"<td style='text-align:right'>{'—' if a.error is None else _short(a.error)}</td>"
+            f"<td style='text-align:right'>{'—' if a.error is None else short(a.error)}</td>"
             f"<td>{escape(a.reason) if a.error is None else _ratio(a.error, self.expected_error)}</td></tr>"
             for a in self.alternatives
         )
@@ -302,15 +343,16 @@ class Plan:
             f"<div><b>Plan</b>: {escape(self.mechanism.describe())}<br>"
             f"<b>Promise</b>: {escape(str(self.guarantee))}<br>"
             f"<b>Accuracy</b>: {escape(self.workload.describe())}: {escape(self._accuracy())}"
-            + (f"<br><b>By scale</b>: {escape(in_words(self.by_scale, self.policy.domain))}" if self.by_scale else "")
+            + (f"<br><b>Worth</b>: {escape(self.worth)}" if self.worth else "")
+            + (
+                f"<br><b>By scale</b>: {escape(scales_in_words(self.by_scale, self.policy.domain))}"
+                if self.by_scale
+                else ""
+            )
             + (f"<br><b>Resolution</b>: {escape(self.resolution)}" if self.resolution else "")
             + "<table><tr><th>mechanism</th><th>expected squared error</th><th>against the choice</th></tr>"
             f"{rows}</table></div>"
         )
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _ratio(error: float, chosen: float) -> str:

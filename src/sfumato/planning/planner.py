@@ -13,11 +13,22 @@ from numpy.typing import NDArray
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
 from sfumato.exact import Number, positive_fraction, positive_int, shown
-from sfumato.mechanism import Mechanism, mechanisms, needs_cells, reference_counts, rows_of, tunings, variants
+from sfumato.mechanism import (
+    REFERENCE_RECORDS,
+    Mechanism,
+    mechanisms,
+    needs_cells,
+    reference_counts,
+    reference_population,
+    rows_of,
+    tunings,
+    variants,
+)
 from sfumato.mechanism import fresh as build
 from sfumato.noise import DiscreteLaplace
 from sfumato.planning.plan import Alternative, Plan
 from sfumato.planning.rehearsal import public_counts, rehearsed_error
+from sfumato.planning.worth import even_error
 from sfumato.policies import Policy
 from sfumato.workload import Workload
 
@@ -51,7 +62,7 @@ def plan(
     earlier release, on which they are rehearsed. Never give private counts there, not even old ones. A shifted family
     that is forced without a `width` gets the best one for those counts, or for a reference population. `records`, a
     public guess of how many records there will be, is enough to weigh sorted points and adaptive grids, by models of
-    their error.
+    their error, and the size of that population. With either the plan says whether it tells more than an even spread.
 
     >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=1)
     >>> sf.plan(policy, sf.histogram(), epsilon=1).mechanism.name
@@ -70,7 +81,8 @@ def plan(
         tried = [(mechanism, chosen) for chosen in settings]
         if public is None and build(mechanism, policy, share, **settings[0]).biased:
             # A setting has to be chosen, and not by the private data: by a population that nobody lives in.
-            public, guessed = reference_counts(policy.domain), True
+            domain, guessed = policy.domain, True
+            public = reference_counts(domain) if guess is None else reference_population(domain, guess)
     seen: dict[str, list[float]] = {}
     for name, chosen in tried:
         if _past_its_best(seen.get(name, [])):
@@ -97,6 +109,7 @@ def plan(
         raise InvalidInput(f"no mechanism fits this policy and workload: {'; '.join(reasons)}.")
     best_error, best = min(weighed, key=_rank)
     ranked = _best_of_each_name(weighed) + _unusable(others, weighed)
+    held = None if guessed or _too_large(policy.domain.size) else public
     return Plan(
         policy=policy,
         workload=workload,
@@ -105,8 +118,24 @@ def plan(
         expected_error=best_error,
         alternatives=tuple(ranked),
         max_per_entity=count,
-        basis=_basis(best, like is not None, guessed, best_error),
+        basis=_basis(best, like is not None, guess or REFERENCE_RECORDS if guessed else None, best_error),
+        steady=_steady(policy, workload, share) if guessed else None,
+        even_error=None if _too_large(policy.domain.size) else even_error(policy.domain, workload, held, guess),
+        even_rehearsed=held is not None,
     )
+
+
+def _steady(policy: Policy, workload: Workload, share: Fraction) -> Alternative | None:
+    """The best mechanism whose error does not depend on the data: what stands beside one that was only guessed."""
+    weighed = []
+    for name, chosen in variants(policy, workload):
+        try:
+            built = build(name, policy, share, **chosen)
+            if not built.biased:
+                weighed.append((_expected(built, workload, None, None), built))
+        except SfumatoError:
+            continue  # does not fit this policy or workload
+    return min(_best_of_each_name(weighed), key=lambda found: found.error or 0.0, default=None)
 
 
 def _tried(
@@ -230,12 +259,12 @@ def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | 
     return math.nan if records is None else built.modelled_error(workload, records)
 
 
-def _basis(built: Mechanism, rehearsed: bool, guessed: bool, error: float) -> str:
+def _basis(built: Mechanism, rehearsed: bool, guessed: int | None, error: float) -> str:
     """What an expected error rests on, in words; empty where it is exact or unknown."""
     if not built.biased or math.isnan(error):
         return ""
-    if guessed:
-        return "guessed for a reference population of 100,000 records; give like=public counts for your own"
+    if guessed is not None:
+        return f"guessed for a reference population of {guessed:,} records; give like=public counts for your own"
     return "rehearsed on the counts given as like" if rehearsed else "by a model, for the number of records given"
 
 
