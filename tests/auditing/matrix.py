@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import sfumato as sf
@@ -91,9 +92,13 @@ def related(domain):
 
 def built(policy, names=None):
     """Every mechanism, with every option tried, that takes the policy."""
+    seen = set()  # on small domains many options come to the same
     for name in mechanisms() if names is None else names:
         for options in OPTIONS.get(name, [{}]):
             try:
-                yield build(name, policy, EPSILON, **options)
+                mechanism = build(name, policy, EPSILON, **options)
             except (sf.InvalidInput, sf.TooLarge):
                 continue
+            if (made := json.dumps(mechanism.spec())) not in seen:
+                seen.add(made)
+                yield mechanism

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from fractions import Fraction
 from functools import cache, lru_cache
 
@@ -67,7 +68,7 @@ def built(policy, epsilon=EPSILON):
     """
     tried = list(variants(policy, sf.ranges() if policy.domain.is_spatial else sf.histogram()))
     tried += [(name, options) for name in mechanisms() for options in EXTRA.get(name, [{}])]
-    found = []
+    found = {}
     for name, options in tried:
         if name == "spanner":
             continue
@@ -76,8 +77,8 @@ def built(policy, epsilon=EPSILON):
         except (sf.InvalidInput, sf.TooLarge):
             continue
         if mechanism.model is not None and not mechanism.biased:
-            found.append(mechanism)
-    return tuple(found)
+            found.setdefault(json.dumps(mechanism.spec()), mechanism)  # on small domains many options come to the same
+    return tuple(found.values())
 
 
 @lru_cache(maxsize=1)

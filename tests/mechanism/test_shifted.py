@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -35,8 +36,8 @@ def families(name):
     for shape in SHAPES:
         for policy in moving(box(shape)):
             tried = [*widths(policy), *({"width": w} for w in (1, 2, 3, 5))]
-            for options in tried:
-                yield build(name, policy, EPSILON, **options)
+            built = [build(name, policy, EPSILON, **options) for options in tried]
+            yield from {json.dumps(mechanism.spec()): mechanism for mechanism in built}.values()  # each of them once
 
 
 def bin_of(cuts, cell):

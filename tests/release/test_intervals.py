@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from coverage_oracle import boxes, moved_by_noise
 
 import sfumato as sf
 from sfumato.mechanism import build
@@ -202,19 +203,35 @@ def test_a_wider_confidence_never_gives_a_narrower_interval() -> None:
 Z = 4.9
 
 
+PUBLISHED = 40  # of each, one by one
+ROUNDED = 1e-3  # of the deviation: what estimators in fixed point round away
+
+
 def errors(plan: sf.Plan, low: np.ndarray, high: np.ndarray, samples: int) -> np.ndarray:
-    """The errors of ranges in cell coordinates, over as many releases as needed."""
-    counts = np.full(plan.policy.domain.shape, 5)
-    source = sf.SeededSource(11)
-    cell = 1 / np.array(plan.policy.domain.shape)
+    """The errors of ranges in cell coordinates, over as many releases as needed. A few are published; the noise of the
+    others is carried to the ranges all at once, by what the mechanism makes of a unit of each noise.
+    """
+    shape = plan.policy.domain.shape
+    counts, source, cell = np.full(shape, 5), sf.SeededSource(11), 1 / np.array(shape)
     ranges = np.concatenate([low * cell, high * cell], axis=1)
     found = []
-    for _ in range(-(-samples // len(low))):
+    for _ in range(PUBLISHED):
         release = plan.publish(counts, source=source)
         value = release._view.table.fractional_sums(low, high)
         found.append(value - 5 * (high - low).prod(axis=1))
     assert np.allclose(release.answer(ranges).value, value)  # the ranges mean what they should
-    return np.array(found)
+
+    mechanism, asked = plan.mechanism, boxes(shape, low, high)
+    felt = [(asked @ moves, law) for moves, law in moved_by_noise(mechanism)]
+    runs = -(-samples // len(low)) - PUBLISHED
+    noise = [law.sample((runs, moves.shape[1]), source) for moves, law in felt]
+    others = sum(eta @ moves.T for eta, (moves, _) in zip(noise, felt, strict=True))
+    total = 0 if plan.policy.total_is_public else None
+    for run in range(5):
+        measured = mechanism.measure(np.zeros(math.prod(shape), dtype=np.int64), [eta[run] for eta in noise])
+        exact = asked @ mechanism.estimate(measured, total)
+        assert np.allclose(others[run], exact, atol=ROUNDED * np.std(others))
+    return np.concatenate([found, others])
 
 
 CELLS_1D = np.arange(3, 128, 8, dtype=float)[:, None]

@@ -263,5 +263,5 @@ class Kronecker(Operator):
         array = x.reshape(*lead, *shape)
         for i, apply in enumerate(maps):
             axis = len(lead) + i
-            array = np.moveaxis(apply(np.moveaxis(array, axis, -1)), -1, axis)
+            array = apply(array.swapaxes(axis, -1)).swapaxes(-1, axis)
         return array.reshape(*lead, -1)

@@ -132,8 +132,8 @@ class EdgeMechanism(LinearMechanism):
             flow = eta.reshape([others[i].rows if i in others else n - 1 for i, n in enumerate(shape)])
             used = 0
             for i, strategy in others.items():
-                along, used = strategy.solved(np.moveaxis(flow, i, -1), used)
-                flow = np.moveaxis(along, -1, i)
+                along, used = strategy.solved(flow.swapaxes(i, -1), used)
+                flow = along.swapaxes(-1, i)
             if bits != used:
                 flow = flow << (bits - used)
             before = (slice(None),) * axis
