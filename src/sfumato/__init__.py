@@ -43,7 +43,7 @@ from sfumato.policies.relation_policy import policy
 from sfumato.promise import Guarantee
 from sfumato.publication import Publication, load_publication
 from sfumato.publishing import median, quantile, refine_until
-from sfumato.relations import Relation, anything, change, move, presence, relation_from_text
+from sfumato.relations import Relation, adjacent, anything, change, move, presence, relation_from_text
 from sfumato.release import Answer, Release, Table, load
 from sfumato.vault import Vault
 from sfumato.workload import (
@@ -122,6 +122,7 @@ __all__ = [
     "VaultError",
     "Workload",
     "__version__",
+    "adjacent",
     "allocate",
     "anything",
     "ask",

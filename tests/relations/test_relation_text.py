@@ -88,18 +88,21 @@ def test_what_people_write_is_read(text: str, relation: Relation) -> None:
 
 
 REFUSED = [
-    ("", "at character 1: the text ends where move, change, anything, presence or '(' is expected"),
-    ("mvoe(5)", "at character 1: 'mvoe' is none of move, change, anything, presence. Did you mean 'move'?"),
+    ("", "at character 1: the text ends where move, change, adjacent, anything, presence or '(' is expected"),
+    ("mvoe(5)", "at character 1: 'mvoe' is none of move, change, adjacent, anything, presence. Did you mean 'move'?"),
     ("move(5", "at character 7: the text ends where ',' is expected"),
     ("move()", "at character 1: move(…) needs its delta."),
     ("move(5) change('x')", "at character 9: 'change' stands where '|', '&' or the end is expected"),
-    ("move(5, off='t')", "at character 9: move(…) takes delta, of=…, metric=…, sources=…, keep=….  Did you mean 'of'?"),
+    (
+        "move(5, off='t')",
+        "at character 9: move(…) takes delta, of=…, metric=…, sources=…, keep=…, along=….  Did you mean 'of'?",
+    ),
     ("move(5, 6)", "at character 9: move(…) takes delta"),
     ("move(5, of='t', of='u')", "at character 17: of is given twice."),
     ("presence(1)", "at character 10: presence(…) takes nothing."),
     (
         "change(mode)",
-        "at character 8: 'mode' is none of move, change, anything, presence. Did you mean 'move'? Text stands",
+        "at character 8: 'mode' is none of move, change, adjacent, anything, presence. Did you mean 'move'? Text",
     ),
     ("move(5 m)", "at character 8: 'm' stands where ',' is expected"),
     ("move('5 yards')", "at character 1: delta='5 yards' is no length"),

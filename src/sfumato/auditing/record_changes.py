@@ -124,8 +124,10 @@ def _ways(rule: Rule, domain: Domain, rng: np.random.Generator) -> tuple[Domain,
     """(a factor, pairs of its own cells that the words of its rule let a record change between, its positions)."""
     part, positions = domain.part(str(rule.of)), domain.factor(str(rule.of)).positions
     made: Iterable[tuple[int, int]] = ()
-    if rule.limit is None:
+    if rule.anywhere:
         made = map(tuple, rng.integers(0, part.size, (POINTS_MADE_UP, 2)).tolist())
+    elif rule.limit is None:  # of maps and roads no second judge is at hand
+        pass
     elif {axis.unit for axis in part.axes} == {OWN} and rule.spec()["metric"] in METRICS_ON_NUMBERS:
         made = moved(part, rule.limit.amount, rule.spec()["metric"], rng)
     elif part.axes[0].unit == SECONDS:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._types import Floats, Integers
+from sfumato.domain.adjacent_regions import adjacent_regions
 from sfumato.domain.axis import axis_name
 from sfumato.domain.coarser import Coarse, Level, checked_levels, nested
 from sfumato.domain.crossings import RULE, Lookup
@@ -106,6 +107,10 @@ class Areas(Places):
     def near(self, delta: Any) -> NDArray[np.int64]:
         """Every pair of cells u < v that hold places less than delta metres apart on the ellipsoid."""
         return near_regions(self.known, positive_fraction(delta, "delta"))
+
+    def adjacent(self, *, corners: bool) -> NDArray[np.int64]:
+        """Every pair of cells u < v with a border in common, or with ``corners`` a border or a corner."""
+        return adjacent_regions(self.known, corners=corners)
 
     def face(self) -> str:
         """Regions."""

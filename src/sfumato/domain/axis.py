@@ -64,6 +64,16 @@ class Axis(ABC):
         return self.apart
 
     @property
+    def map_digest(self) -> str | None:
+        """The digest of the map that its cells are; None where they are no map."""
+        return None
+
+    @property
+    def has_roads(self) -> bool:
+        """Whether its cells are segments of roads, along which there are distances."""
+        return False
+
+    @property
     def coarser(self) -> tuple[Coarse, ...]:
         """Its levels that have names, from the coarsest to the finest, each nested in the one before; mostly none."""
         return ()
@@ -123,6 +133,14 @@ class Axis(ABC):
         raise InvalidInput(
             f"Axis {self.name!r}: no distance is known between its cells, so delta={delta!r} says nothing of them. "
             "Use sf.graph, and say which cells are neighbours."
+        )
+
+    def adjacent(self, *, corners: bool) -> NDArray[np.int64]:
+        """Every pair of cells u < v that have a border in common, or with `corners` a border or a corner."""
+        del corners
+        raise InvalidInput(
+            f"Axis {self.name!r}: nobody knows which of its cells are beside each other. Nothing was built. "
+            "sf.adjacent is for regions, hexagons and roads; use sf.threshold on grids, and sf.graph elsewhere."
         )
 
 

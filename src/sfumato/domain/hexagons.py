@@ -33,6 +33,7 @@ from sfumato.domain.places import ELSEWHERE, Places
 from sfumato.domain.product import Domain
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import is_whole, positive_fraction, shown
+from sfumato.linear import distinct
 
 RULE = "h3-4"
 """The name of the rule of location: the library of H3, of version 4."""
@@ -168,6 +169,18 @@ class Hexagons(Places):
         around = sorted({near for cell in own for near in package.grid_disk(cell, 1)} - own)
         cells = [*self.indices.tolist(), *around]
         return near_hexagons(outlines(cells), _centres(cells), len(own), positive_fraction(delta, "delta"))
+
+    def adjacent(self, *, corners: bool) -> NDArray[np.int64]:
+        """Every pair of cells u < v with a side in common: whatever meets at a corner has one."""
+        del corners
+        package = h3()
+        around = [package.grid_disk(cell, 1) for cell in self.indices.tolist()]
+        one = np.repeat(np.arange(len(around)), [len(cells) for cells in around])
+        other = self.numbers_of(np.fromiter((near for cells in around for near in cells), np.uint64, len(one)))
+        found = distinct((one * self.cells + other)[one < other])
+        if not (found % self.cells == self.cells - 1).any():  # a cover of the earth: whoever is nowhere may be anywhere
+            found = np.append(found, np.arange(self.cells - 1) * self.cells + self.cells - 1)
+        return np.stack([found // self.cells, found % self.cells], axis=-1)
 
     def face(self) -> str:
         """Hexagons."""

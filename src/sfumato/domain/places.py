@@ -24,6 +24,8 @@ class Places(Axis):
 
     ids: tuple[str, ...]
     """The names of the cells without elsewhere."""
+    digest: str
+    """That of the map: of the outlines, the cells or the roads."""
     crs: str
     """The CRS of the two numbers of a place."""
     indexed: ClassVar[bool] = False
@@ -40,6 +42,11 @@ class Places(Axis):
     @abstractmethod
     def outlined(self) -> Outlines:
         """The outlines of the cells without elsewhere, in the CRS; what crosses the date line is cut there."""
+
+    @property
+    def map_digest(self) -> str | None:
+        """The digest of the map."""
+        return self.digest
 
     @property
     def arity(self) -> int:

@@ -46,7 +46,7 @@ from sfumato.policies.moves import Complete, Moves
 from sfumato.policies.policy import Policy
 from sfumato.policies.product_moves import MOST_CHOICES, Leg, ProductMoves
 from sfumato.policies.rule_moves import moves_of, source_mask
-from sfumato.relations import ANYTHING, CHANGES, METRES, PRESENCE, Move, Record, Rule, Term
+from sfumato.relations import ANYTHING, CHANGES, METRES, PRESENCE, QUEEN, Adjacent, Move, Record, Rule, Term
 
 # A leg of the release with the rule that it was made by, where a relation says which.
 Known = tuple[Leg, Rule | None]
@@ -155,6 +155,11 @@ def _by_name(rule: Rule, by: Rule, axes: int) -> float:
     """⌈δ/δ′⌉ for two moves of one kind; infinite where no formula says."""
     if rule.kind != by.kind:
         return math.inf
+    if rule.map != by.map:  # neighbours there are none here, and a way by road is another
+        return math.inf
+    if rule.kind == Adjacent.kind:
+        near, wide = cast(Adjacent, rule).contiguity, cast(Adjacent, by).contiguity
+        return 1.0 if near == wide or wide == QUEEN else math.inf
     if rule.kind != Move.kind:
         return 1.0
     asked, given = cast(Move, rule), cast(Move, by)

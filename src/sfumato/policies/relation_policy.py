@@ -23,7 +23,7 @@ from sfumato.policies.near_places import KeptPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.product_moves import Leg, Origin, ProductMoves
 from sfumato.policies.rule_moves import moves_of, numbers_of, short_form, source_mask, way_out
-from sfumato.relations import BOUNDARY, CHANGES, Relation, Rule
+from sfumato.relations import BOUNDARY, CHANGES, Relation, Rule, map_digest
 
 Masks = NDArray[np.bool_]
 
@@ -85,7 +85,8 @@ def placed(relation: Relation, domain: Domain) -> Relation:
             f"hide names {name!r}, which is no factor of this domain: they are {', '.join(map(repr, names))}."
             f"{nearest(name, names)} Nothing was built."
         )
-    return relation
+    digests = {name: map_digest(domain.part(name)) for name in relation.names}
+    return relation.on_maps({name: digest for name, digest in digests.items() if digest is not None})
 
 
 def _named(domain: Domain, public: Iterable[str]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from sfumato.policies.near_places import KeptPlaces, NearPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.uneven import Ahead
 from sfumato.policies.within import built_within, exceeds, numbers, within
-from sfumato.relations import BOUNDARY, METRES, OWN, SECONDS, Change, Move, Rule
+from sfumato.relations import BOUNDARY, METRES, OWN, QUEEN, SECONDS, Adjacent, Change, Move, Rule, map_digest
 
 
 def moves_of(rule: Rule, part: Domain) -> Moves:
@@ -160,4 +160,30 @@ def _changed(rule: Change, part: Domain) -> Moves:
     return Complete()
 
 
-_MOVES: dict[str, Callable[[Any, Domain], Moves]] = {Move.kind: _moved, Change.kind: _changed}
+def _beside(rule: Adjacent, part: Domain) -> Moves:
+    _refuse_other_map(rule, part)
+    axis = part.axes[0]
+    return NearPlaces(partial(axis.adjacent, corners=rule.contiguity == QUEEN), axis.cells)
+
+
+def _refuse_other_map(rule: Rule, part: Domain) -> None:
+    """Refuse neighbours and roads of another map than the factor's."""
+    known = map_digest(part)
+    if known is None:
+        raise InvalidInput(
+            f"hide speaks of {'roads' if rule.kind == Move.kind else 'neighbouring places'}, and {rule.of!r} is no map "
+            "of them. Nothing was built. Give sf.adjacent regions, hexagons or roads, and metric='road' a domain of "
+            "sf.network."
+        )
+    if rule.map is not None and rule.map != known:
+        raise InvalidInput(
+            f"hide speaks of another map than that of {rule.of!r}: of {rule.map[:12]}…, and this is {known[:12]}…. "
+            "Nothing was built. Say it of the domain's own map."
+        )
+
+
+_MOVES: dict[str, Callable[[Any, Domain], Moves]] = {
+    Move.kind: _moved,
+    Change.kind: _changed,
+    Adjacent.kind: _beside,
+}

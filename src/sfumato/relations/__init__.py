@@ -6,6 +6,7 @@ by the user, and never read off the data.
 
 from sfumato.domain.axis import METRES, OWN, SECONDS
 from sfumato.relations.lengths import Length
+from sfumato.relations.maps import map_digest
 from sfumato.relations.record import Record, record_from_spec
 from sfumato.relations.relation import (
     ANYTHING,
@@ -13,13 +14,14 @@ from sfumato.relations.relation import (
     PRESENCE,
     Relation,
     Term,
+    adjacent,
     anything,
     change,
     move,
     presence,
     relation_from_spec,
 )
-from sfumato.relations.rules import BOUNDARY, Change, Move, Rule
+from sfumato.relations.rules import BOUNDARY, QUEEN, ROAD, ROOK, Adjacent, Change, Move, Rule
 from sfumato.relations.written import relation_from_text
 
 __all__ = [
@@ -29,7 +31,11 @@ __all__ = [
     "METRES",
     "OWN",
     "PRESENCE",
+    "QUEEN",
+    "ROAD",
+    "ROOK",
     "SECONDS",
+    "Adjacent",
     "Change",
     "Length",
     "Move",
@@ -37,8 +43,10 @@ __all__ = [
     "Relation",
     "Rule",
     "Term",
+    "adjacent",
     "anything",
     "change",
+    "map_digest",
     "move",
     "presence",
     "record_from_spec",

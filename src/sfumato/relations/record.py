@@ -73,6 +73,11 @@ class Record:
                 f"fixed names {self.fixed[0]!r}, and hide says only that whole records are replaced, appear or vanish: "
                 "nothing has to be fixed. Nothing was created. Leave fixed out."
             )
+        if any(rule.on_map and rule.map is None for rule in self.relation.rules):
+            raise InvalidInput(
+                "hide speaks of neighbouring places or of ways along roads, and does not say on which map. Nothing was "
+                "created. Name it, as in sf.adjacent(regions) or sf.move('500 m', along=roads)."
+            )
         kept = [rule.kept for rule in self.relation.rules if rule.kept is not None]
         if kept:
             raise InvalidInput(

@@ -21,7 +21,19 @@ from sfumato.domain.axis import METRES, OWN, SECONDS
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, shown, written
 from sfumato.relations.lengths import Length
-from sfumato.relations.rules import METRICS, Change, Move, Rule, in_metres, usual_metric
+from sfumato.relations.maps import map_of
+from sfumato.relations.rules import (
+    METRICS,
+    QUEEN,
+    ROAD,
+    Adjacent,
+    Change,
+    Move,
+    Rule,
+    checked_digest,
+    in_metres,
+    usual_metric,
+)
 
 if TYPE_CHECKING:
     from sfumato.domain import Domain
@@ -121,6 +133,15 @@ class Relation:
             )
         )
 
+    def on_maps(self, digests: Mapping[str, str]) -> Relation:
+        """The same with every rule that speaks of a map, and leaves open which, about that of its factor."""
+
+        def about(rule: Rule) -> Rule:
+            open_one = rule.on_map and rule.map is None and rule.of in digests
+            return rule.about_map(digests[str(rule.of)]) if open_one else rule
+
+        return Relation(tuple(term.with_rules(map(about, term.rules)) for term in self.terms))
+
     def about(self, names: Collection[str]) -> Relation | None:
         """What it says of records that show these factors alone: changes of others are none. None: nothing is left."""
         kept = []
@@ -181,14 +202,16 @@ def move(
     metric: str | None = None,
     sources: Any = None,
     keep: str | None = None,
+    along: Domain | str | None = None,
 ) -> Relation:
     """A factor moves by less than δ: a place by "500 m" or "0.5 km", a time by "30 min" or "1 h", anything with
     distances by a number in its axes' own units.
 
     Without `of` it is the factor named `place`, or the only one of the domain. `metric` is "euclidean" (the usual one),
-    "manhattan" or "chebyshev" in axis units; in metres "geodesic" on the WGS84 ellipsoid (the usual one), or
-    "great-circle" on a sphere, for places inside the bounds. Near `sources` (points, lines, geometries, or "boundary")
-    a record may also appear or vanish.
+    "manhattan" or "chebyshev" in axis units; in metres "geodesic" on the WGS84 ellipsoid (the usual one),
+    "great-circle" on a sphere, for places inside the bounds, or "road" on a domain of roads: along those that `along`
+    names (`sf.move("500 m", along=roads)`; left out, those of the domain that it is seen through). Near `sources`
+    (points, lines, geometries, or "boundary") a record may also appear or vanish.
 
     With `keep`, a level of the place such as "state", moves stay within one state. That is another and weaker promise,
     for totals that are kept by law: a move from one state to another is *not hidden at all*, and the exact number of
@@ -197,9 +220,42 @@ def move(
     >>> (sf.move(0.5) & sf.move("30 min", of="t")).names
     ('t',)
     """
+    roads = None
+    if along is not None:
+        metric, (name, roads) = ROAD if metric is None else metric, map_of(along, "along", roads=True)
+        of = name if of is None else of
     length = in_metres(Length.of(delta), metric)
-    rule = Move(of=of, delta=length, metric=usual_metric(length, metric), sources=sources, keep=keep)
+    rule = Move(of=of, delta=length, metric=usual_metric(length, metric), sources=sources, keep=keep, along_map=roads)
     return Relation((Term(CHANGES, (rule,)),))
+
+
+def adjacent(
+    regions: Domain | str | None = None,
+    *,
+    contiguity: str = QUEEN,
+    map: Domain | str | None = None,
+) -> Relation:
+    """A place becomes a neighbouring one: of these regions, hexagons or segments of roads.
+
+    With `contiguity="queen"` neighbours have a border or a corner in common, with "rook" a border. Elsewhere is the
+    neighbour of whatever has a border with nothing beyond it. Who is beside whom is a fact about one map: the relation
+    names it, and on any other one it means nothing. Instead of a domain the name of a place will do where the map is
+    that of the domain which the relation is seen through, as in `sf.policy(place * hours, hide=sf.adjacent("place"))`.
+
+    >>> import geopandas, shapely
+    >>> boxes = [shapely.box(x, y, x + 1, y + 1) for x in (0, 1) for y in (0, 1)]
+    >>> four = geopandas.GeoDataFrame({"id": ["sw", "nw", "se", "ne"]}, geometry=boxes, crs="EPSG:4326")
+    >>> regions = sf.Regions(four, id="id")
+    >>> sf.policy(regions, hide=sf.adjacent(regions, contiguity="rook")).edges().tolist()
+    [[0, 1], [0, 2], [0, 4], [1, 3], [1, 4], [2, 3], [2, 4], [3, 4]]
+    """
+    digest, of = None, regions if isinstance(regions, str) else None
+    if map is not None:
+        name, digest = map_of(map, "map")
+        of = name if of is None else of
+    if regions is not None and not isinstance(regions, str):
+        of, digest = map_of(regions, "regions")
+    return Relation((Term(CHANGES, (Adjacent(of=of, contiguity=contiguity, of_map=digest),)),))
 
 
 def change(name: str) -> Relation:
@@ -259,14 +315,17 @@ def _term(spec: Mapping[str, Any]) -> Term:
 def _rule(spec: Mapping[str, Any]) -> Rule:
     if spec["kind"] == "change":
         return Change(of=_name(spec["of"]))
+    of = None if spec["of"] is None else _name(spec["of"])
+    digest = None if spec.get("map") is None else checked_digest(spec["map"])
+    if spec["kind"] == "adjacent":
+        return Adjacent(of=of, contiguity=spec["contiguity"], of_map=digest)
     if spec["kind"] != "move" or spec["unit"] not in (METRES, SECONDS, OWN) or spec["metric"] not in METRICS:
         raise ValueError("kind")
     delta = Length(written(spec["delta"], "delta"), spec["unit"])
     if delta.amount <= 0:
         raise ValueError("delta")
-    of = None if spec["of"] is None else _name(spec["of"])
     keep = None if spec.get("keep") is None else _name(spec["keep"])
-    return Move(of=of, delta=delta, metric=spec["metric"], sources=spec.get("sources"), keep=keep)
+    return Move(of=of, delta=delta, metric=spec["metric"], sources=spec.get("sources"), keep=keep, along_map=digest)
 
 
 def _name(value: Any) -> str:

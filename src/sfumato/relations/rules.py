@@ -10,11 +10,15 @@ from typing import Any, ClassVar, Self
 from sfumato.calls import plain_number, quoted
 from sfumato.domain.axis import METRES, OWN, SECONDS, axis_name
 from sfumato.errors import InvalidInput
+from sfumato.exact import shown
 from sfumato.relations.lengths import Length
 from sfumato.relations.places import plain_places
 
-METRICS = ("euclidean", "manhattan", "chebyshev", "great-circle", "geodesic")
-ON_EARTH = ("great-circle", "geodesic")
+ROAD = "road"
+METRICS = ("euclidean", "manhattan", "chebyshev", "great-circle", "geodesic", ROAD)
+ON_EARTH = ("great-circle", "geodesic", ROAD)
+QUEEN, ROOK = CONTIGUITIES = ("queen", "rook")
+_DIGEST = re.compile("[0-9a-f]{64}")
 BOUNDARY = "boundary"
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -50,8 +54,28 @@ class Rule(ABC):
 
     @property
     def limit(self) -> Length | None:
-        """What its moves are shorter than; None: they lead anywhere."""
+        """What its moves are shorter than; None: no length says."""
         return None
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether it leads from every value to every other."""
+        return False
+
+    @property
+    def on_map(self) -> bool:
+        """Whether it speaks of the cells of one map, which has to be known before anybody can say what it hides."""
+        return False
+
+    @property
+    def map(self) -> str | None:
+        """The digest of that map; None while it is left to the domain."""
+        return None
+
+    def about_map(self, digest: str) -> Rule:
+        """The same rule about this map."""
+        del digest
+        return self
 
     @property
     def inside_bounds(self) -> bool:
@@ -82,6 +106,7 @@ class Move(Rule):
     metric: str
     sources: Any = None
     keep: str | None = None
+    along_map: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -105,6 +130,10 @@ class Move(Rule):
                 raise InvalidInput(
                     f"keep={self.keep!r} and sources exclude each other: where records may vanish nothing is kept."
                 )
+        if self.along_map is not None:
+            checked_digest(self.along_map)
+            if self.metric != ROAD:
+                raise InvalidInput(f"along=… is for moves by road, and metric={self.metric!r}. Leave one of them out.")
 
     def along(self, axis: str) -> Move:
         """No metric in axis units is shorter than its longest axis; nothing is known of sources along one alone."""
@@ -127,6 +156,20 @@ class Move(Rule):
         return self.delta
 
     @property
+    def on_map(self) -> bool:
+        """By road: along the roads of one map."""
+        return self.metric == ROAD
+
+    @property
+    def map(self) -> str | None:
+        """Of its roads."""
+        return self.along_map
+
+    def about_map(self, digest: str) -> Move:
+        """Along these roads."""
+        return replace(self, along_map=digest)
+
+    @property
     def inside_bounds(self) -> bool:
         """On a sphere: where places outside are moved to the nearest end of each axis, a short way may become long."""
         return self.metric == "great-circle"
@@ -134,7 +177,12 @@ class Move(Rule):
     def words(self) -> str:
         """What changes, with the metric where it is not the usual one."""
         name = self.of or "place"
-        how = {"euclidean": "", "geodesic": " (on the ellipsoid)", "great-circle": " (great-circle)"}
+        how = {
+            "euclidean": "",
+            "geodesic": " (on the ellipsoid)",
+            "great-circle": " (great-circle)",
+            ROAD: " along the roads",
+        }
         said = f"its {name} moves by less than {self.delta}{how.get(self.metric, f' ({self.metric})')}"
         if self.keep is not None:
             return f"{said} within one {self.keep}"
@@ -148,7 +196,10 @@ class Move(Rule):
         delta = self.delta.written()
         given = [delta if _DECIMAL.fullmatch(delta) else quoted(delta)]
         given += [] if self.of is None else [f"of={quoted(self.of)}"]
-        given += [] if self.metric == usual_metric(self.delta, None) else [f"metric={quoted(self.metric)}"]
+        if self.along_map is not None:
+            given.append(f"along={quoted(self.along_map)}")
+        elif self.metric != usual_metric(self.delta, None):
+            given.append(f"metric={quoted(self.metric)}")
         if self.sources is not None:
             given.append(f"sources={quoted(BOUNDARY) if self.sources == BOUNDARY else _written(self.sources)}")
         given += [] if self.keep is None else [f"keep={quoted(self.keep)}"]
@@ -167,6 +218,8 @@ class Move(Rule):
             found["sources"] = _listed(self.sources)
         if self.keep is not None:
             found["keep"] = self.keep
+        if self.along_map is not None:
+            found["map"] = self.along_map
         return found
 
 
@@ -175,6 +228,11 @@ class Change(Rule):
     """A factor becomes any other of its values."""
 
     kind = "change"
+
+    @property
+    def anywhere(self) -> bool:
+        """To any other value."""
+        return True
 
     def words(self) -> str:
         """What changes."""
@@ -187,6 +245,66 @@ class Change(Rule):
     def spec(self) -> dict[str, Any]:
         """The name alone."""
         return {"kind": "change", "of": self.of}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjacent(Rule):
+    """A place becomes a neighbouring cell of one map: "queen" with a border or a corner in common, "rook" a border."""
+
+    kind = "adjacent"
+    contiguity: str = QUEEN
+    of_map: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.contiguity not in CONTIGUITIES:
+            raise InvalidInput(
+                f"contiguity={shown(self.contiguity)} must be 'queen' (a border or a corner in common) or 'rook' (a "
+                "border)."
+            )
+        if self.of_map is not None:
+            checked_digest(self.of_map)
+
+    @property
+    def on_map(self) -> bool:
+        """Of whose cells it speaks."""
+        return True
+
+    @property
+    def map(self) -> str | None:
+        """As it was given."""
+        return self.of_map
+
+    def about_map(self, digest: str) -> Adjacent:
+        """Of these cells."""
+        return replace(self, of_map=digest)
+
+    def words(self) -> str:
+        """What changes, and what makes neighbours."""
+        shared = "a border or a corner" if self.contiguity == QUEEN else "a border"
+        return f"its {self.of or 'place'} becomes a neighbouring one ({shared} in common)"
+
+    def to_text(self) -> str:
+        """What differs from the usual alone."""
+        given = [] if self.of is None else [quoted(self.of)]
+        given += [] if self.contiguity == QUEEN else [f"contiguity={quoted(self.contiguity)}"]
+        given += [] if self.of_map is None else [f"map={quoted(self.of_map)}"]
+        return f"adjacent({', '.join(given)})"
+
+    def spec(self) -> dict[str, Any]:
+        """The name, what makes neighbours, and the map where it is known."""
+        known = {} if self.of_map is None else {"map": self.of_map}
+        return {"kind": "adjacent", "of": self.of, "contiguity": self.contiguity, **known}
+
+
+def checked_digest(value: Any) -> str:
+    """The digest of a map, or a refusal."""
+    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+        raise InvalidInput(
+            f"{shown(value)} is no map: give a domain of places, such as sf.Regions(…), or the digest of one (64 "
+            "hexadecimal digits)."
+        )
+    return value
 
 
 def _listed(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from sfumato.calls import Call, Grammar
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
-from sfumato.relations.relation import MOST_TERMS, Relation, anything, change, move, presence
+from sfumato.relations.relation import MOST_TERMS, Relation, adjacent, anything, change, move, presence
 
 _EXAMPLE = "move(\"500 m\") | change('mode')"
 
@@ -46,12 +46,19 @@ def _few(relation: Relation, terms: int) -> Relation:
     return relation
 
 
+def _adjacent(regions: Any = None, **more: Any) -> Relation:
+    if regions is not None and not isinstance(regions, str):
+        raise InvalidInput(f"adjacent takes the name of a place as text, not {shown(regions)}.")
+    return adjacent(regions, **more)
+
+
 _GRAMMAR = Grammar(
     what="the relation",
     example=_EXAMPLE,
     calls={
-        "move": Call(make=move, first=("delta",), keys=("of", "metric", "sources", "keep")),
+        "move": Call(make=move, first=("delta",), keys=("of", "metric", "sources", "keep", "along")),
         "change": Call(make=change, first=("name",)),
+        "adjacent": Call(make=_adjacent, optional=("regions",), keys=("contiguity", "map")),
         "anything": Call(make=anything),
         "presence": Call(make=presence),
     },
