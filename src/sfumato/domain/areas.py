@@ -20,6 +20,8 @@ from sfumato.domain.adjacent_regions import adjacent_regions
 from sfumato.domain.axis import axis_name
 from sfumato.domain.coarser import Coarse, Level, checked_levels, nested
 from sfumato.domain.crossings import RULE, Lookup
+from sfumato.domain.cut_regions import Mosaic
+from sfumato.domain.cutting import Cut
 from sfumato.domain.labels import shorten
 from sfumato.domain.near_regions import near_regions
 from sfumato.domain.outlines import Outlines, outlines_from_spec
@@ -103,6 +105,23 @@ class Areas(Places):
         """The cell of every point (x, y) that is no NaN."""
         found = self.lookup(turned(points, self.west) if self.degrees else points)
         return np.where(found < 0, self.cells - 1, found)
+
+    @cached_property
+    def mosaic(self) -> Mosaic:
+        """How polygons are compared with the regions, made when it is first needed."""
+        return Mosaic.of(self.known)
+
+    def cuts(self, polygons: Any, *, moved: bool) -> list[Cut]:
+        """The regions that each polygon holds and cuts, elsewhere too. Corners that a transformation has moved off
+        those of regions, by less than a tenth of a millimetre, are put back.
+        """
+        found = []
+        for given in polygons:
+            polygon = self.mosaic.snapped(given) if moved else given
+            held = self.mosaic.cut_by(polygon, turns=self.degrees)
+            beyond = self.mosaic.crosses_rim(polygon, turns=self.degrees) or self.reaches_elsewhere(polygon)
+            found.append(held.with_cut(self.cells - 1) if beyond else held)
+        return found
 
     def near(self, delta: Any) -> NDArray[np.int64]:
         """Every pair of cells u < v that hold places less than delta metres apart on the ellipsoid."""

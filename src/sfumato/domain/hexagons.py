@@ -23,6 +23,8 @@ from sfumato._types import Floats, Integers
 from sfumato.domain.axis import axis_name
 from sfumato.domain.coarser import Coarse, Level, nested
 from sfumato.domain.covers import covering, finer_than, h3
+from sfumato.domain.cut_hexagons import Comb, around_bounds
+from sfumato.domain.cutting import Cut
 from sfumato.domain.date_line import cut_at_date_line
 from sfumato.domain.factor import PLACE, Factor
 from sfumato.domain.h3_index import FINEST, Indices, are_cells, parents_at, resolutions, written
@@ -161,6 +163,22 @@ class Hexagons(Places):
     def centres(self) -> Floats:
         """(lon, lat) of the middles of the hexagons."""
         return _centres(self.indices.tolist())
+
+    def cuts(self, polygons: Any, *, moved: bool) -> list[Cut]:
+        """The hexagons that each polygon holds and cuts, elsewhere too."""
+        del moved
+        at = around_bounds(self.centres, polygons, self.resolution)
+        own = self.indices[at].tolist()
+        known = set(own)
+        around = np.array(sorted({near for cell in own for near in h3().grid_disk(cell, 1)} - known), np.uint64)
+        around = around[self.numbers_of(around) == self.cells - 1]
+        comb = Comb.of(outlines([*own, *around.tolist()]), len(own)) if own else None
+        found = []
+        for polygon in polygons:
+            held, beyond = comb.cut_by(polygon) if comb else (Cut.joined([]), True)
+            held = Cut(at[held.inside], at[held.cut], held.share)
+            found.append(held.with_cut(self.cells - 1) if beyond or self.reaches_elsewhere(polygon) else held)
+        return found
 
     def near(self, delta: Any) -> NDArray[np.int64]:
         """Every pair of cells u < v that hold places less than delta metres apart on the ellipsoid."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato._types import Floats, Integers
 from sfumato.domain.axis import METRES, Axis
+from sfumato.domain.cutting import Cut, needed
 from sfumato.domain.outlines import Outlines
 from sfumato.errors import InvalidInput
 
@@ -42,6 +43,19 @@ class Places(Axis):
     @abstractmethod
     def outlined(self) -> Outlines:
         """The outlines of the cells without elsewhere, in the CRS; what crosses the date line is cut there."""
+
+    @abstractmethod
+    def cuts(self, polygons: Any, *, moved: bool) -> list[Cut]:
+        """What each of some polygons in the CRS holds and cuts, elsewhere too; `moved` says that they were transformed
+        into it.
+        """
+
+    def reaches_elsewhere(self, polygon: Any) -> bool:
+        """Whether one point of a part of a polygon is elsewhere: of each part, one."""
+        shapely = needed()
+        parts = shapely.get_parts(polygon)
+        points = shapely.get_coordinates(shapely.point_on_surface(parts))
+        return bool((self.cells_at(points) == self.cells - 1).any())
 
     @property
     def map_digest(self) -> str | None:

@@ -11,6 +11,7 @@ from sfumato.errors import InvalidInput
 from sfumato.release.answer import Answer
 from sfumato.release.asking import Asked
 from sfumato.release.intervals import cell_deviations, cell_margins, query_margins
+from sfumato.release.over_areas import figures_of
 from sfumato.release.table import Table
 from sfumato.release.view import View
 
@@ -19,15 +20,14 @@ def answered(view: View, question: Asked, confidence: float, cut: str) -> Answer
     """What a release says to what is asked."""
     if question.keys:
         return tabled(view, question, confidence, cut)
-    found = view.figures(question.boxes(), confidence, cut, question.sets)
+    found = figures_of(view, question, confidence, cut)
     told = {"cut_share": found.share, "range": question.ranges, "cut": cut}
     return Answer.within(found.value, found.stderr, found.low, found.high, confidence, question.shape, **told)
 
 
 def tabled(view: View, question: Asked, confidence: float, cut: str) -> Table:
     """The same to a question that is grouped."""
-    asked = (question.boxes(), confidence, cut, question.sets)
-    found = view.at_levels(*asked, question.levels) if question.levels else view.figures(*asked)
+    found = figures_of(view, question, confidence, cut)
     fields = (found.value, found.stderr, found.low, found.high, found.share)
     value, stderr, low, high, share = (part.reshape(question.shape) for part in fields)
     told = {"cut_share": share, "range": question.ranges, "cut": cut, "keys": question.keys}

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from sfumato._types import Integers
 from sfumato.domain import Domain, Labels
 from sfumato.domain.coarser import Coarse
+from sfumato.domain.cutting import are_polygons
 from sfumato.domain.factor import PLACE
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import shown
 from sfumato.naming import nearest
+from sfumato.release.areas import Pieces, pieces_of, place_of
 from sfumato.release.brackets import Cover
 from sfumato.release.by_level import cells_of, level_names, level_of
 from sfumato.release.keys import Key
@@ -45,6 +47,7 @@ class Asked:
     keys: tuple[Key, ...]
     ranges: Any
     levels: Mapping[int, Integers] = field(default_factory=dict)  # the group of every cell, where groups are asked by
+    areas: tuple[Pieces, ...] = ()  # what polygons hold and cut
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -53,12 +56,14 @@ class Asked:
 
     @property
     def _many(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(*(np.shape(span.low) for span in self.spans.values()), ())
+        areas = (pieces.shape for pieces in self.areas)
+        return np.broadcast_shapes(*(np.shape(span.low) for span in self.spans.values()), *areas, ())
 
     @property
     def axes(self) -> tuple[int, ...]:
         """The axes that are spoken of; all others are summed over."""
-        return tuple(sorted({*self.spans, *self.sets, *(key.position for key in self.keys)}))
+        areas = (axis for pieces in self.areas for axis in pieces.axes)
+        return tuple(sorted({*self.spans, *self.sets, *(key.position for key in self.keys), *areas}))
 
     def along(self, axes: tuple[int, ...]) -> Asked:
         """The same of a domain that has these axes alone."""
@@ -70,6 +75,7 @@ class Asked:
             tuple(replace(key, position=place[key.position]) for key in self.keys),
             self.ranges,
             {place[axis]: of for axis, of in self.levels.items()},
+            tuple(pieces.along(place) for pieces in self.areas),
         )
 
     def boxes(self) -> Boxes:
@@ -114,13 +120,22 @@ def asked(
     told: dict[str, Any] = {}
     taken = _claimed(domain, [*wanted])
     answered: Any = None
-    if ranges is not None:
+    areas: list[Pieces] = []
+    if are_polygons(ranges):
+        pieces, answered = pieces_of(domain, place_of(domain, {*taken, *groups}, None), ranges, cut, "ranges")
+        told["ranges"] = answered
+        areas.append(pieces)
+    elif ranges is not None:
         axes, label = _positional(domain, ranges, taken, bool(wanted or groups))
         found = in_front(domain, axes, ranges, cut, label)
         spans |= found.spans
         sets |= found.sets
         answered = told[label] = found.ranges
     for name, value in wanted.items():
+        if are_polygons(value):
+            pieces, told[name] = pieces_of(domain, place_of(domain, set(groups), name), value, cut, name)
+            areas.append(pieces)
+            continue
         level = level_of(domain, name)
         if level is not None:
             sets[level[0]] = cells_of(level[1], value, name)
@@ -140,9 +155,9 @@ def asked(
     apart = {axis: cells for axis, cells in sets.items() if axis not in groups}
     spans |= {axis: Span.run(cells) for axis, cells in apart.items() if _follow(cells)}
     apart = {axis: cells for axis, cells in apart.items() if not _follow(cells)}
-    _require_step(spans)
+    _require_step([*(np.shape(span.low) for span in spans.values()), *(pieces.shape for pieces in areas)])
     of = {axis: level.of for axis, level in levels.items()}
-    return Asked(domain, spans, apart, keys, told if wanted else answered, of)
+    return Asked(domain, spans, apart, keys, told if wanted else answered, of, tuple(areas))
 
 
 def positions(domain: Domain, name: str) -> tuple[int, ...]:
@@ -248,9 +263,9 @@ def _key(
     return Key(axis, domain.axes[axis], np.arange(int(span.outer_low), int(span.outer_high), dtype=np.int64))
 
 
-def _require_step(spans: Mapping[int, Span]) -> None:
-    """Many ranges under several names go in step."""
-    shapes = {np.shape(span.low) for span in spans.values()}
+def _require_step(given: Iterable[tuple[int, ...]]) -> None:
+    """Many ranges under several names go in step, and polygons with them."""
+    shapes = set(given)
     try:
         np.broadcast_shapes(*shapes, ())
     except ValueError:

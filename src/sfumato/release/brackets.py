@@ -165,10 +165,12 @@ def bracketed(
             return sums, np.zeros(len(rows))
         return sums, range_margins(model, start.astype(np.float64), stop.astype(np.float64), confidence)[1]
 
-    return _joined(cover.hollow, known, known_with, confidence)
+    return joined_ends(cover.hollow, known, known_with, confidence)
 
 
-def _joined(hollow: NDArray[np.bool_], known: Known, known_with: KnownWith, confidence: float) -> tuple[Floats, Floats]:
+def joined_ends(
+    hollow: NDArray[np.bool_], known: Known, known_with: KnownWith, confidence: float
+) -> tuple[Floats, Floats]:
     """The lower end for what is inside with the upper end for what is touched.
 
     Where one of them cannot be missed the other may be missed 1 - c of the time: a symmetric half-width of confidence
@@ -237,6 +239,6 @@ def bracketed_by_runs(runs: Runs, cover: Cover, confidence: float, known: Known)
             return asked @ runs.values, margin
 
         sure = known.at(slice(begin, begin + step)).touched(np.asarray(touched.all(axis=-1)))
-        found = _joined(np.asarray(~inside.any(axis=-1)), sure, known_with, confidence)
+        found = joined_ends(np.asarray(~inside.any(axis=-1)), sure, known_with, confidence)
         low[begin : begin + step], high[begin : begin + step] = found
     return low, high

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._types import Floats
-from sfumato.domain import Axis, Domain
+from sfumato.domain import Domain
 from sfumato.domain.factor import PLACE
 from sfumato.domain.geometries import joined
+from sfumato.domain.on_maps import crs_of, places
 from sfumato.domain.ordered import Ordered
 from sfumato.domain.outlines import Outlines, rectangles
 from sfumato.domain.places import Places
@@ -34,8 +35,6 @@ from sfumato.release.table import Table
 
 if TYPE_CHECKING:
     from sfumato.release.view import View
-
-_GRID = ["numbers", "numbers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,21 +92,6 @@ def mapped(
     located, outlines = _boxes(place) if len(at) == 2 else _outlined(cast(Places, axes[0]), place[0], level)
     table = tabled(view, question, check_confidence(confidence), "bracket")
     return Map(place, rest, table, located, outlines, crs_of(axes))
-
-
-def crs_of(axes: Sequence[Axis]) -> str | None:
-    """The CRS of a place; none of grids of plain numbers."""
-    if axes[0].reads == "places":
-        return cast(Places, axes[0]).crs
-    return axes[0].entry().get("crs")
-
-
-def places(domain: Domain) -> list[tuple[int, ...]]:
-    """The axes of every factor that can be drawn as a map, the one called `place` first."""
-    reads = [(factor, [domain.axes[i].reads for i in factor.positions]) for factor in domain.factors]
-    found = [factor for factor, kinds in reads if kinds in (_GRID, ["places"])]
-    found.sort(key=lambda factor: factor.name != PLACE)
-    return [factor.positions for factor in found]
 
 
 def _place(domain: Domain, groups: Sequence[str], where: Any) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato._types import Floats, Integers
 from sfumato.mechanism import NoiseModel, SummedArea
 from sfumato.policies import Policy
+from sfumato.release.combined import Sums
 from sfumato.release.gathered import gathered
 from sfumato.release.grouped import grouped
 
@@ -58,6 +59,17 @@ class PublicTotals:
         if self.totals is None or axis not in self.axes:
             return PublicTotals(shape, self.axes, self.totals)
         return PublicTotals(shape, self.axes, grouped(self.totals, self.axes.index(axis), of).astype(np.int64))
+
+    def combined(self, sums: Sums) -> PublicTotals:
+        """The same where a place has a few sums of its cells. What its cells share out in part is known by no total."""
+        shape, at = sums.shape(self.shape), tuple(self.axes.index(i) for i in sums.axes if i in self.axes)
+        if self.totals is None or not at:
+            return PublicTotals(shape, self.axes, self.totals)
+        if len(at) == len(sums.axes) and sums.of is not None:
+            found = Sums(at, sums.matrix, sums.of).forward(self.totals)
+            return PublicTotals(shape, self.axes, np.asarray(found, dtype=np.int64))
+        kept = tuple(i for i in self.axes if i not in sums.axes)
+        return PublicTotals(shape, kept, np.asarray(self.totals.sum(axis=at), dtype=np.int64))
 
     def whole(self, low: Integers, high: Integers) -> NDArray[np.bool_]:
         """Which boxes of cells are made of whole parts with an exact total, and of these alone."""

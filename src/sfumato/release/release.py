@@ -173,6 +173,10 @@ class Release(Outward):
         are keywords here; `by` names what to group by, and gives a `Table`. Both take levels as well, by="county" and
         county="Kings".
 
+        On a place polygons may stand for ranges: a geometry of shapely, a list of them, or a GeoDataFrame, whose CRS is
+        transformed. Cells are inside or cut as the polygon says, exactly; beyond regions and hexagons it touches
+        elsewhere. Needs ``sfumato[geo]``.
+
         The release knows whole cells. `cut` says what becomes of those that a range cuts: under "bracket" the interval
         holds the number of records in the range, on whichever side of the cut they lie; under "proportion" the interval
         is that of the noise alone, and wrong where records are not spread evenly within a cell; under "snap" the

@@ -85,6 +85,17 @@ class Span:
             np.reshape(self.outer_high, shape),
         )
 
+    def at(self, number: int) -> Span:
+        """One of many."""
+        return Span(
+            self.low[number],
+            self.high[number],
+            self.inner_low[number],
+            self.inner_high[number],
+            self.outer_low[number],
+            self.outer_high[number],
+        )
+
     def snapped(self, cells: int) -> Span:
         """The nearest whole cells."""
         low, high = snapped(self.low[..., None], self.high[..., None], (cells,))

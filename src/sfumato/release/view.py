@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato._types import Floats, Integers
 from sfumato.mechanism import NoiseModel, Parts, Runs, SummedArea
 from sfumato.release.brackets import Cover, Known, bracketed, bracketed_by_parts, bracketed_by_runs
+from sfumato.release.combined import Sums, combined_model
 from sfumato.release.gathered import gathered, gathered_model
 from sfumato.release.grouped import grouped, grouped_model
 from sfumato.release.intervals import range_margins
@@ -149,6 +150,16 @@ class View:
             None if self.model is None else grouped_model(self.model, axis, of),
             self.biased,
             self.public.grouped(axis, of),
+        )
+
+    def combined(self, sums: Sums) -> View:
+        """With a few sums of cells in the place of the cells of a place."""
+        return View(
+            np.asarray(sums.forward(self.counts), dtype=np.float64),
+            None if self.model is None else combined_model(self.model, sums),
+            self.biased,
+            self.public.combined(sums),
+            shared=None if self.shared is None else np.asarray(sums.forward(self.shared), dtype=np.float64),
         )
 
     def _some(self, boxes: Boxes, confidence: float, cut: str) -> Figures:
