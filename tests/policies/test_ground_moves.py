@@ -152,8 +152,35 @@ def test_what_leaves_a_border_unhidden_is_refused():
     mercator = sf.Grid((-8_240_000, 4_960_000, -8_230_000, 4_970_000), (2, 2), crs="EPSG:3857")
     with pytest.raises(sf.InvalidInput, match="are not metres on the ground"):
         sf.policy(mercator, hide=sf.move("500 m"))
-    with pytest.raises(sf.InvalidInput, match="public names 't', which is not published exactly"):
-        sf.policy(grid * sf.Line(0, 1, cells=2, name="t"), hide=sf.move("500 m"), public=["t"])
+    space = grid * sf.Line(0, 1, cells=2, name="t")
+    for hide in (sf.move("500 m") | sf.presence(), sf.move("500 m") | sf.change("t"), sf.anything()):
+        with pytest.raises(sf.InvalidInput, match="public names 't', which is not published exactly"):
+            sf.policy(space, hide=hide, public=["t"])
+
+
+def test_what_no_change_touches_may_be_named_where_records_come_in_and_leave(tmp_path):
+    """The same edges as without the name: nothing is published exactly. The name says what is not hidden, and an
+    account holds it fixed."""
+    grid = sf.Grid(NEW_YORK, (4, 5), crs="EPSG:4326")
+    space, hide = grid * sf.Line(0, 1, cells=2, name="t"), sf.move("5 km")
+    named, plain = sf.policy(space, hide=hide, public=["t"]), sf.policy(space, hide=hide)
+    assert edges(named) == edges(plain) and not named.components[1].any() and not named.total_is_public
+    assert (named.public, named.unchanged, plain.unchanged) == ((), ("t",), ())
+    assert "no change touches t: which value a record has is not hidden" in named.describe()
+    assert "exact number of records for every" not in sf.plan(named, sf.histogram(), epsilon=1).guarantee.describe()
+    again = policy_from_spec(json.loads(json.dumps(named.spec())))
+    assert again == named != plain and again.unchanged == ("t",)
+    counts = np.random.default_rng(2).integers(0, 30, space.shape)
+    ledger = sf.Ledger.create(tmp_path / "first.db", epsilon=9)
+    for policy in (named, sf.policy(sf.Line(0, 1, cells=3, name="t") * grid, hide=hide, public=["t"])):
+        assert sf.audit(sf.plan(policy, sf.histogram(), epsilon=1, mechanism="identity"), method="exact").passed
+        sf.plan(policy, sf.histogram(), epsilon=1).publish(np.resize(counts, policy.domain.shape), ledger=ledger)
+    assert ledger.spent == 2 and "declared fixed: 't'" in str(ledger)
+    states = sf.Categories(["NY", "NJ"], name="state")
+    maps = sf.plan(sf.policy(grid, hide=hide), sf.histogram(), epsilon=1).publish_parts(
+        np.ones((2, 4, 5), np.int64), by=states, public=["state"]
+    )
+    assert maps.guarantee.epsilon == 1
 
 
 def test_prices_count_the_way_out(tmp_path):

@@ -119,7 +119,7 @@ def record_of(policy: Policy) -> Record | None:
     if policy.relation is None:
         return None
     try:
-        record = Record.of(policy.relation, policy.public)
+        record = Record.of(policy.relation, policy.unchanged)
         return record if price(record, policy) == 1 else None
     except (InvalidInput, PolicyMismatch, TooLarge):
         return None
@@ -150,7 +150,7 @@ def rate_of(
     account_policy = policy if same else rows.policy_of(account)
     if account_policy is None:
         raise LedgerError(f"Account '{account.dataset}' has no terms. Nothing was drawn or recorded.")
-    beyond = [name for name in dropped if name not in account_policy.public]
+    beyond = [name for name in dropped if name not in account_policy.unchanged]
     hidden = same and policy.allows_dropping
     return cost_rate(
         account_policy, account.unit, policy, unit, filtered=bool(filtered), dropped=bool(beyond) and not hidden

@@ -37,7 +37,7 @@ def parted(by: Domain, inside: Policy, *, public: Iterable[str] = ()) -> Policy:
     made = policy_of(
         by * inside.domain,
         hide=_within_a_part(inside.relation, inside.domain),
-        public=[*([public] if isinstance(public, str) else public), *inside.public],
+        public=[*([public] if isinstance(public, str) else public), *inside.unchanged],
         publish_component_totals=bool(inside.arguments.get("publish_component_totals", False)),
     )
     _require_inside(made, inside)

@@ -108,6 +108,11 @@ class Policy:
         return {axes for axes in self.moves.changes(self.domain.shape) if axes}
 
     @property
+    def unchanged(self) -> tuple[str, ...]:
+        """The factors that were named public: no change touches them, whether or not their totals are exact."""
+        return tuple(self.arguments.get("public", ()))
+
+    @property
     def allows_dropping(self) -> bool:
         """Whether points outside the bounds may be dropped: only where leaving the domain is a change that the policy
         hides.

@@ -8,6 +8,7 @@ the parts that a factor falls into by itself). Nobody gets that unasked: it is r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial, reduce
 from typing import cast
 
@@ -143,8 +144,17 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
         relation=relation,
         public=public,
     )
+    if public and _may_leave(relation, domain) and not made.components[1].any():
+        _refuse_changed(public, relation)
+        return replace(made, public=(), words=f"{_words(relation, domain, (), False, ())}; {_left_alone(public)}")
     _refuse_unnamed(made, relation, exact, public, parts)
     return made
+
+
+def _may_leave(relation: Relation, domain: Domain) -> bool:
+    """Whether moves out of the bounds, where elsewhere stands beside the cells, are the one way to vanish."""
+    apart = any(domain.part(str(rule.of)).apart for rule in relation.rules)
+    return apart and not relation.hides_presence and all(rule.places is None for rule in relation.rules)
 
 
 def _kept(relation: Relation, domain: Domain) -> list[Rule]:
@@ -239,21 +249,36 @@ def _words(
     first = "".join(f"moves from one {level} to another are not hidden at all; " for level in kept)
     public = (*public, *kept)
     if public:
-        names = " and ".join([", ".join(public[:-1]), public[-1]] if len(public) > 1 else public)
-        return f"{first}the exact number of records for every {names} is public, jointly; {said}"
+        return f"{first}the exact number of records for every {_listed(public)} is public, jointly; {said}"
     if domain.apart:
         said += "; whoever is beyond the bounds is left out, and may come in or leave by the same changes"
     return f"{said}; the number of records is public" if total_known else said
+
+
+def _left_alone(names: tuple[str, ...]) -> str:
+    """Of what no change touches, where records come in and leave: nothing is exact, and no value is hidden."""
+    return (
+        f"no change touches {_listed(names)}: which {'values' if len(names) > 1 else 'value'} a record has is not "
+        "hidden, and the number of records inside for each is hidden only as far as they come in or leave"
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _refuse_changed(public: tuple[str, ...], relation: Relation) -> None:
+    """Refuse names of what some change touches."""
+    for name in public:
+        if relation.changes_all or relation.hides_presence or name in relation.names:
+            raise _not_public(name, relation)
 
 
 def _refuse_unnamed(
     policy: Policy, relation: Relation, exact: tuple[str, ...], public: tuple[str, ...], parts: bool
 ) -> None:
     """Refuse exact totals that nobody asked for, and names of what is not public."""
-    changed = set(relation.names)
-    for name in public:
-        if relation.changes_all or name in changed or relation.hides_presence:
-            raise _not_public(name, relation)
+    _refuse_changed(public, relation)
     if relation.hides_presence:  # nothing is public, and domains of any size need not be looked through for it
         return
     if not policy.total_is_public and not policy.components[1].any():
