@@ -245,3 +245,19 @@ def test_a_domain_beyond_memory_is_refused_before_anything_is_built(monkeypatch)
         assert str(refusal.value) == (
             "10,000,000,000 cells need about 894.1 GiB, this machine has 1.0. Use fewer cells."
         )
+
+
+def test_a_plan_without_public_counts_looks_for_no_spanning_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be weighed is not built: on a product of 600,000 cells that was nearly all of the time."""
+
+    def looked_for(self: sf.Policy, **options: object) -> None:
+        raise AssertionError("a spanning tree was looked for")
+
+    monkeypatch.setattr(sf.Policy, "spanner", looked_for)
+    space = sf.Grid(bounds=(0, 0, 4, 4), shape=(4, 4)) * sf.Categories(["a", "b", "c"], name="mode")
+    policy = sf.policy(space, hide=sf.move(0.5) | sf.change("mode"))
+    plan = sf.plan(policy, sf.ask(place=sf.ranges(), mode=sf.histogram()), epsilon=1)
+    told = {other.name: other.reason for other in plan.alternatives}
+    for name in ("consistent", "dawa"):
+        assert told[name] == "its error depends on the data: give like=public counts to weigh it"
+    sf.epsilon_for(policy, sf.histogram(), error=100)

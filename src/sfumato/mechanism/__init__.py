@@ -17,6 +17,7 @@ from sfumato.mechanism.reference import REFERENCE_RECORDS, reference_counts, ref
 from sfumato.mechanism.registry import (
     build,
     fresh,
+    is_rehearsed,
     mechanism_from_spec,
     mechanisms,
     needs_cells,
@@ -42,6 +43,7 @@ __all__ = [
     "VertexMechanism",
     "build",
     "fresh",
+    "is_rehearsed",
     "mechanism_from_spec",
     "mechanisms",
     "needs_cells",

@@ -41,7 +41,8 @@ class Entry:
     a plan weighs it against the others. `tunings` are those among which a plan chooses where it was named without
     options; none: its own. `needed(policy)` are sets of options of which a file holds one, since to find them again
     would take longer than reading does; none: nothing is tuned. Where `scaled`, whole `weights` with a common divisor
-    say the same as without it. What works `by_tables` needs no memory for the cells of a product.
+    say the same as without it. What works `by_tables` needs no memory for the cells of a product. What is `rehearsed`
+    has no error but on public counts: without them a plan does not build it (which may take long) to find that out.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Entry:
     needed: Callable[[Policy], tuple[Set[str], ...]] = nothing_needed
     scaled: bool = False
     by_tables: bool = False
+    rehearsed: bool = False
 
     def complete(self, policy: Policy, options: Options) -> bool:
         """Whether nothing is left to be tuned."""

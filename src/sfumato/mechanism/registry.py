@@ -263,6 +263,11 @@ def needs_cells(name: str) -> bool:
     return not _named(name).by_tables
 
 
+def is_rehearsed(name: str) -> bool:
+    """Whether a mechanism has no expected error but on public counts."""
+    return _named(name).rehearsed
+
+
 def variants(policy: Policy, workload: Workload, *, cells: bool = True) -> Iterator[tuple[str, Options]]:
     """Every mechanism with every setting that a plan tries for a workload; without `cells`, of those alone that need no
     memory for all of them.

@@ -16,6 +16,7 @@ from sfumato.exact import Number, positive_fraction, positive_int, shown
 from sfumato.mechanism import (
     REFERENCE_RECORDS,
     Mechanism,
+    is_rehearsed,
     mechanisms,
     needs_cells,
     reference_counts,
@@ -87,6 +88,9 @@ def plan(
     for name, chosen in tried:
         if _past_its_best(seen.get(name, [])):
             continue
+        if mechanism is None and public is None and is_rehearsed(name):
+            others.append(_unknown(name))
+            continue
         try:
             built = build(name, policy, share, **chosen)
             built = built if guess is None or chosen else built.informed(guess)
@@ -97,9 +101,7 @@ def plan(
             others.append(Alternative(name, "", None, _first_sentence(error_met).removeprefix(f"mechanism={name!r} ")))
             continue
         if math.isnan(error) and mechanism is None:
-            others.append(
-                Alternative(name, "", None, "its error depends on the data: give like=public counts to weigh it")
-            )
+            others.append(_unknown(name))
             continue
         weighed.append((error, built))
         if built.biased:
@@ -219,6 +221,8 @@ def epsilon_for(
     if mechanism is not None and not options:
         tried = [(mechanism, chosen) for chosen in tunings(mechanism, policy, workload)] or tried
     for name, chosen in tried:
+        if mechanism is None and is_rehearsed(name):
+            continue
         try:
             terms = _unit_terms(build(name, policy, Fraction(1), **chosen), workload)
         except SfumatoError:
@@ -257,6 +261,10 @@ def _expected(built: Mechanism, workload: Workload, public: NDArray[np.int64] | 
     if public is not None:
         return rehearsed_error(built, public, workload)
     return math.nan if records is None else built.modelled_error(workload, records)
+
+
+def _unknown(name: str) -> Alternative:
+    return Alternative(name, "", None, "its error depends on the data: give like=public counts to weigh it")
 
 
 def _basis(built: Mechanism, rehearsed: bool, guessed: int | None, error: float) -> str:

@@ -187,4 +187,4 @@ def consistent(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     return ConsistentMechanism(name="consistent", policy=policy, epsilon=epsilon)
 
 
-CONSISTENT = Entry(name="consistent", build=consistent)
+CONSISTENT = Entry(name="consistent", build=consistent, rehearsed=True)

@@ -202,4 +202,4 @@ def _for_what_is_asked(policy: Policy, workload: Workload) -> Iterator[Options]:
     yield {"queries": "cells" if cells else "ranges"} if on_counts else {}
 
 
-DAWA = Entry(name="dawa", build=dawa, candidates=_for_what_is_asked)
+DAWA = Entry(name="dawa", build=dawa, candidates=_for_what_is_asked, rehearsed=True)
