@@ -1,12 +1,12 @@
-"""Maps that follow the data: adaptive grids beside UGrid, AGrid, PrivTree and DAWA, on real points.
+"""Maps that follow the data: adaptive grids and quadtrees beside UGrid, AGrid, PrivTree, HTF and DAWA, on real points.
 
 Mean squared errors of ranges on 256 × 256 cells, times ε², by size of the range, over --runs releases and 4,000 random
 ranges of each size, the same for all. Two relations, each the same for all: add/remove, and moves of less than four
 cells. What was published for add/remove is private under moves at half of ε, as every change of a record is two.
 
-UGrid and AGrid (Qardaji, Yang, Li, ICDE 2013) and PrivTree (Zhang, Xiao, Xie, SIGMOD 2016) are written from their
-papers, with floating-point Laplace noise, and are told the number of records for free; DAWA is this library's, along
-the Hilbert curve. "plan" is what `sf.plan` takes without looking at any data.
+`_published` has what was published, with floating-point Laplace noise and the number of records for free; its DAWA is
+not private at all at the ε it is given. "plan" is what `sf.plan` takes without looking at any data. "scales" is the
+error of `sf.scales()`, every scale weighed alike; "least told" that of whoever knows the number of records alone.
 
     python bench/maps.py [--data FOLDER] [--runs 3] [--quick]        --quick: two maps, ε = 1
 """
@@ -14,14 +14,13 @@ the Hilbert curve. "plan" is what `sf.plan` takes without looking at any data.
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from _maps import MAPS, boxes, counted, grid, sums
+from _published import agrid, htf, privtree, published_map, ugrid
 from _report import table, write_json
 
 import sfumato as sf
@@ -34,71 +33,22 @@ EPSILONS = ("1/100", "1/10", "1")
 SIZES: dict[str, int | None] = {"all ranges": None, "side 16": 16, "side 4": 4}
 SOURCE = SystemSource()
 Released = Callable[[], np.ndarray]
+SLOW = "DAWA"  # takes seconds, and is run once
+OURS = ("adaptive-grid", "quadtree")
 
 
-# --------------------------------------------------------------------------------------------------------------- peers
+def people(data: Path, name: str) -> np.ndarray:
+    """Counts of one of the maps: points with longitudes and latitudes, a map of the DPBench study, or a flat."""
+    if name == "tweets":
+        return np.load(data / "dpbench" / "twitter.npy").astype(np.int64)
+    if name == "activity":
+        import pyarrow.parquet as pq
 
-
-def cut(cells: np.ndarray, m: int) -> np.ndarray:
-    """Where m parts of some cells begin, and the end."""
-    return np.unique(np.linspace(0, len(cells), min(m, len(cells)) + 1).round().astype(int))
-
-
-def tiled(counts: np.ndarray, m: int, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """Counts of m × m parts with noise, spread evenly."""
-    x, y = cut(counts, m), cut(counts.T, m)
-    found = np.add.reduceat(np.add.reduceat(counts, x[:-1], 0), y[:-1], 1) + rng.laplace(
-        0, scale, (len(x) - 1, len(y) - 1)
-    )
-    return np.repeat(np.repeat(found / np.outer(np.diff(x), np.diff(y)), np.diff(x), 0), np.diff(y), 1)
-
-
-def ugrid(counts: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.ndarray:
-    """One grid of √(N·ε/10) parts a side."""
-    return tiled(counts, max(1, math.ceil(math.sqrt(counts.sum() * epsilon / 10))), 1 / epsilon, rng)
-
-
-def agrid(counts: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.ndarray:
-    """Two levels, each with half of ε, and their weighted mean."""
-    half, found = epsilon / 2, np.empty(counts.shape)
-    first = max(10, math.ceil(math.sqrt(counts.sum() * epsilon / 10) / 4))
-    x, y = cut(counts, first), cut(counts.T, first)
-    for a, b in pairwise(x):
-        for c, d in pairwise(y):
-            part = counts[a:b, c:d]
-            above = part.sum() + rng.laplace(0, 1 / half)
-            m = max(1, math.ceil(math.sqrt(max(above, 0) * half / 5)))
-            below = tiled(part, m, 1 / half, rng)
-            parts = (len(cut(part, m)) - 1) * (len(cut(part.T, m)) - 1)
-            missing = (above - below.sum()) * parts / (parts + 1)
-            found[a:b, c:d] = below + missing / part.size
-    return found
-
-
-def privtree(counts: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.ndarray:
-    """A quadtree whose nodes split while a noisy, decaying count is above zero; then noisy counts of the leaves."""
-    half, found = epsilon / 2, np.empty(counts.shape)
-    scale = (2 * 4 - 1) / (4 - 1) / half
-    decay = scale * math.log(4)
-    waiting = [(0, 0, SIDE, 0)]
-    while waiting:
-        x, y, side, depth = waiting.pop()
-        inside = counts[x : x + side, y : y + side].sum()
-        if side > 1 and max(inside - depth * decay, -decay) + rng.laplace(0, scale) > 0:
-            waiting += [(x + i, y + j, side // 2, depth + 1) for i in (0, side // 2) for j in (0, side // 2)]
-        else:
-            found[x : x + side, y : y + side] = (inside + rng.laplace(0, 1 / half)) / side**2
-    return found
-
-
-# ---------------------------------------------------------------------------------------------------------------- ours
-
-
-def ours(name: str, policy: sf.Policy, epsilon: Fraction, counts: np.ndarray, **options: object) -> Released:
-    """One of the library's mechanisms."""
-    mechanism = build(name, policy, epsilon, **options)
-    total = int(counts.sum()) if policy.total_is_public else None
-    return lambda: mechanism.run(counts.ravel(), total, SOURCE).reshape(counts.shape)
+        found = pq.read_table(data / "uci_person_activity_first10pct.parquet")
+        metres = [found[axis].to_numpy() for axis in ("x", "y")]
+        cells = [np.clip((m - low) / 6 * SIDE, 0, SIDE - 1).astype(int) for m, low in zip(metres, (0, -1), strict=True)]
+        return np.bincount(cells[0] * SIDE + cells[1], minlength=SIDE * SIDE).astype(np.int64).reshape(SIDE, SIDE)
+    return counted(data, name, SIDE)
 
 
 def shared_out(estimates: np.ndarray, total: int | None) -> np.ndarray:
@@ -107,38 +57,69 @@ def shared_out(estimates: np.ndarray, total: int | None) -> np.ndarray:
     return non_negative(estimates.reshape(SIDE, SIDE), grid(SIDE), known)
 
 
+def under(relation: str) -> sf.Policy:
+    """The policy of all ways."""
+    moves = relation == "moves"
+    return sf.within(grid(SIDE), Fraction(2 * DELTA - 1, 2 * SIDE)) if moves else sf.unbounded(grid(SIDE))
+
+
 def rivals(relation: str, epsilon: Fraction, counts: np.ndarray, rng: np.random.Generator) -> dict[str, Released]:
     """Everything that is compared."""
-    moves = relation == "moves"
-    policy = sf.within(grid(SIDE), Fraction(2 * DELTA - 1, 2 * SIDE)) if moves else sf.unbounded(grid(SIDE))
-    plain, share = sf.unbounded(grid(SIDE)), epsilon / 2 if moves else epsilon
+    policy, share = under(relation), float(epsilon / 2 if relation == "moves" else epsilon)
+    records = int(counts.sum())
+    total = records if policy.total_is_public else None
     planned = sf.plan(policy, sf.ranges(), epsilon).mechanism
-    total = int(counts.sum()) if policy.total_is_public else None
-    grids = build("adaptive-grid", policy, epsilon).informed(int(counts.sum()))
+    made = {name: build(name, policy, epsilon).informed(records) for name in OURS}
+    runs: dict[str, Released] = {
+        name: lambda one=one: one.run(counts.ravel(), total, SOURCE).reshape(counts.shape)
+        for name, one in {f"plan: {planned.name}": planned, **made}.items()
+    }
     return {
-        "UGrid": lambda: ugrid(counts, float(share), rng),
-        "AGrid": lambda: agrid(counts, float(share), rng),
-        "PrivTree": lambda: privtree(counts, float(share), rng),
-        "dawa": ours("dawa", plain, share, counts),
-        f"plan: {planned.name}": lambda: planned.run(counts.ravel(), total, SOURCE).reshape(counts.shape),
-        "adaptive-grid": lambda: grids.run(counts.ravel(), total, SOURCE).reshape(counts.shape),
-        "adaptive-grid, non-negative": lambda: shared_out(grids.run(counts.ravel(), total, SOURCE), total),
+        "least told": lambda: np.full(counts.shape, records / counts.size),
+        "UGrid": lambda: ugrid(counts, share, rng),
+        "AGrid": lambda: agrid(counts, share, rng),
+        "PrivTree": lambda: privtree(counts, share, rng),
+        "HTF": lambda: htf(counts, share, rng),
+        "DAWA": lambda: published_map(counts, share, rng),
+        **runs,
+        **{f"{name}, non-negative": lambda name=name: shared_out(runs[name](), total) for name in OURS},
     }
 
 
 def measure(name: str, data: Path, relation: str, epsilon: str, runs: int) -> list[dict[str, object]]:
     """One map under one relation at one ε."""
-    counts, rng, exact = counted(data, name, SIDE), np.random.default_rng(2), Fraction(epsilon)
+    counts, rng, exact = people(data, name), np.random.default_rng(2), Fraction(epsilon)
     asked = {size: boxes(SIDE, side, 4000, rng) for size, side in SIZES.items()}
-    rows = []
+    rows, scales, domain = [], sf.scales(), grid(SIDE)
     for way, released in rivals(relation, exact, counts, rng).items():
-        errors = dict.fromkeys(SIZES, 0.0)
-        for _ in range(runs):
+        errors = dict.fromkeys([*SIZES, "scales"], 0.0)
+        times = 1 if way in (SLOW, "least told") else runs
+        for _ in range(times):
             found = released()
             for size, ranges in asked.items():
-                error = float(((sums(found, ranges) - sums(counts, ranges)) ** 2).mean())
-                errors[size] += error * float(exact) ** 2 / runs
-        rows.append({"relation": relation, "data": name, "epsilon": epsilon, "way": way, **errors})
+                errors[size] += float(((sums(found, ranges) - sums(counts, ranges)) ** 2).mean())
+            errors["scales"] += float(scales.mean_square(found - counts, domain))
+        told = {size: error * float(exact) ** 2 / times for size, error in errors.items()}
+        rows.append({"relation": relation, "data": name, "epsilon": epsilon, "way": way, **told})
+    return rows
+
+
+def calibration(data: Path, names: tuple[str, ...]) -> list[dict[str, object]]:
+    """How the errors that plans tell from the number of records alone compare to those of real maps: their ratio."""
+    rows = []
+    for name in names:
+        counts = people(data, name)
+        for relation in ("add/remove", "moves"):
+            for epsilon in EPSILONS:
+                for way in OURS:
+                    told = build(way, under(relation), Fraction(epsilon)).informed(int(counts.sum()))
+                    total = int(counts.sum()) if relation == "moves" else None
+                    ratios = {}
+                    for said, asked in (("ranges", sf.ranges()), ("scales", sf.scales())):
+                        off = told.run(counts.ravel(), total, SOURCE).reshape(counts.shape) - counts
+                        model = told.modelled_error(asked, int(counts.sum()))
+                        ratios[said] = float(asked.mean_square(off, grid(SIDE))) / model
+                    rows.append({"relation": relation, "data": name, "epsilon": epsilon, "way": way, **ratios})
     return rows
 
 
@@ -146,17 +127,20 @@ def main() -> None:
     """All maps, as a table and as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    names, epsilons = (("thefts", "uber"), ("1",)) if options.quick else (tuple(MAPS), EPSILONS)
+    every = (*MAPS, "tweets", "activity")
+    names, epsilons = (("thefts", "uber"), ("1",)) if options.quick else (every, EPSILONS)
     rows: list[dict[str, object]] = []
-    for relation in ("add/remove", "moves"):
+    for relation in ("moves", "add/remove"):
         for name in names:
             for epsilon in epsilons:
                 rows += measure(name, options.data, relation, epsilon, options.runs)
-    table(rows)
-    print(f"\nwritten to {write_json('maps', {'rows': rows})}")
+                table(rows[-len(OURS) - 8 :])
+    models = [] if options.quick else calibration(options.data, names)
+    table(models)
+    print(f"\nwritten to {write_json('maps', {'rows': rows, 'model': models})}")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,8 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "within edge-hats": (sf.within(GRID, delta=0.25), "edge-hats", {}),
     "threshold consistent": (sf.threshold(LINE, 1), "consistent", {}),
     "within adaptive-grid": (sf.within(GRID, delta=0.25), "adaptive-grid", {}),
+    "within quadtree": (sf.within(GRID, delta=0.25), "quadtree", {}),
+    "unbounded dawa, noise first": (sf.unbounded(LINE), "dawa", {"queries": "cells", "first": "noise"}),
     "unbounded dawa": (sf.unbounded(LINE), "dawa", {}),
 }
 

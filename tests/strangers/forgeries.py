@@ -89,6 +89,8 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "sorted with absence": (sf.unbounded(LINE), "sorted", {"share": 0.25}),
     "consistent": (sf.threshold(LINE, 1), "consistent", {}),
     "dawa": (sf.unbounded(LINE), "dawa", {"queries": "cells"}),
+    "dawa, noise first": (sf.unbounded(LINE), "dawa", {"queries": "cells", "first": "noise"}),
+    "quadtree": (sf.within(GRID, 0.2), "quadtree", {"share": "1/4"}),
     "adaptive grid": (sf.within(GRID, 0.2), "adaptive-grid", {"block": [2, 3], "share": "1/3"}),
     "greedy": (sf.bounded(LINE), "greedy", {"boxes": [[0, 6], *([i, i + 1] for i in range(12))], "sets": [[0, 3, 5]]}),
 }

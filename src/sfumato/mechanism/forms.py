@@ -4,6 +4,7 @@
     TwoStage      runs of a line of entries are chosen by noisy costs; then totals of groups of runs get noise
     NoisyNumber   a noisy number of records; then noise on sums that are a function of it
     Nested        values of blocks of cells, plus noise; then noise on sums that are a function of what came out
+    Splits        boxes of cells are split by noisy scores, level by level; then noise on the numbers of the rest
 
 A form is a claim, not a proof. The auditor checks that runs do just that, from the same random words to the last bit,
 and computes the loss from the form alone. A form need not be believed for that: what noise is added to is told by it as
@@ -19,6 +20,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato._types import Floats, Integers
 from sfumato.linear import Operator
@@ -144,4 +148,27 @@ class Nested:
     """Estimated counts from what was drawn and the public number of records."""
 
 
-Form = Additive | TwoStage | NoisyNumber | Nested
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Splits:
+    """A tree of boxes is found from the top, and the numbers of the boxes where it ends get discrete Laplace noise.
+
+    A box on level l with c records is split into its children where max(c - l·decay, -floor) plus noise of its own by
+    the law `choice` is above zero; single cells never are. What is drawn is one number for every box that was reached
+    and could be split, level by level, 1 where it was, and behind them the noisy numbers of the others.
+    """
+
+    levels: Callable[[Integers], Sequence[Integers]]
+    """The numbers of all boxes, level by level from one box of all cells, from flat counts."""
+    parents: tuple[Integers, ...]
+    """For every level but the last the box of every box on the next."""
+    single: tuple[NDArray[np.bool_], ...]
+    """Which boxes are never split."""
+    decay: int
+    floor: int
+    choice: DiscreteLaplace
+    noise: DiscreteLaplace
+    estimate: Callable[[Integers, int | None], Floats]
+    """Estimated counts from what was drawn and the public number of records."""
+
+
+Form = Additive | TwoStage | NoisyNumber | Nested | Splits

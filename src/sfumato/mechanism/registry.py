@@ -20,7 +20,7 @@ from sfumato.mechanism.cells.given import GIVEN
 from sfumato.mechanism.edges import edge_hats, named, policy_edges, spanning, tree
 from sfumato.mechanism.entry import Builder, Entry, Options, Settings, as_it_is, nothing_to_choose
 from sfumato.mechanism.grids import shifted
-from sfumato.mechanism.partitions import adaptive, adaptive_grid
+from sfumato.mechanism.partitions import adaptive, adaptive_grid, quadtree
 from sfumato.mechanism.points import sorted as sorted_points
 from sfumato.mechanism.tables import marginals
 from sfumato.policies import Policy
@@ -47,6 +47,7 @@ _OURS = (
     tree.CONSISTENT,
     adaptive.DAWA,
     adaptive_grid.ADAPTIVE_GRID,
+    quadtree.QUADTREE,
     greedy.GREEDY,
     marginals.MARGINALS,
 )
@@ -235,8 +236,9 @@ def mechanism_from_spec(spec: dict[str, Any], policy: Policy) -> Mechanism:
     """The mechanism that `Mechanism.spec()` described. It is not trusted: no sensitivity is computed to read it."""
     try:
         epsilon, options = positive_fraction(written(spec["epsilon"], "epsilon"), "epsilon"), dict(spec["options"])
-        if "share" in options and isinstance(options["share"], str):
-            options["share"] = written(options["share"], "share")
+        for fractional in ("share", "rate"):
+            if isinstance(options.get(fractional), str):
+                options[fractional] = written(options[fractional], fractional)
         name = spec["name"]
         if isinstance(name, str) and _is_name(name) and name not in _known():
             raise FileFormatError(

@@ -10,14 +10,16 @@ from sfumato.auditing.exact.additive import audit_additive
 from sfumato.auditing.exact.nested import audit_nested
 from sfumato.auditing.exact.noisy_number import audit_noisy_number
 from sfumato.auditing.exact.question import Finding, Question
+from sfumato.auditing.exact.splits import audit_splits
 from sfumato.auditing.exact.two_stage import audit_two_stages
-from sfumato.mechanism.forms import Additive, Nested, NoisyNumber, TwoStage
+from sfumato.mechanism.forms import Additive, Nested, NoisyNumber, Splits, TwoStage
 
 AUDITS: dict[type, Callable[[Any, Question], Finding | str]] = {
     Additive: audit_additive,
     TwoStage: audit_two_stages,
     NoisyNumber: audit_noisy_number,
     Nested: audit_nested,
+    Splits: audit_splits,
 }
 
 

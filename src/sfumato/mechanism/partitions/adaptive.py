@@ -8,6 +8,9 @@ put in the order of the Hilbert curve first: a change of one count stays a chang
 The estimates are biased inside the runs that DAWA finds, and how much depends on the data: no standard errors.
 On the counts the runs' own totals are unbiased, and the release keeps them: a range is bracketed by the runs that it
 holds and those that it touches. On a tree nothing of the kind is known, and there are no intervals.
+
+Where single cells are all that is asked, plans take the steps the other way round: noise first, then runs in what came
+out (`noise_first`), which needs no budget for the choice. Releases that were made with runs first are read as such.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from sfumato.mechanism.entry import Entry, Options
 from sfumato.mechanism.forms import TwoStage
 from sfumato.mechanism.partitions import dawa as rules
 from sfumato.mechanism.partitions.bucket_tree import UNITS, read_tree
+from sfumato.mechanism.partitions.noise_first import NoiseFirst
 from sfumato.mechanism.partitions.partition import Buckets, cost_noise, longest_run, prices
 from sfumato.mechanism.runs import Runs
 from sfumato.mechanism.totals import with_exact_total
@@ -178,7 +182,16 @@ def _two_stage(
 
 
 def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
-    """DAWA on the counts, for `queries` on ranges or cells; or on a tree's edges, made `consistent` or not."""
+    """DAWA on the counts, for `queries` on ranges or cells; or on a tree's edges, made `consistent` or not.
+
+    `first` says what comes first where single cells are asked for: the "runs", paid for with a share of ε, or the
+    "noise", on the counts under any policy.
+    """
+    first = options.pop("first", "runs")
+    if first not in ("runs", "noise"):
+        raise InvalidInput(f"first={first!r} must be 'runs' or 'noise'.")
+    if first == "noise":
+        return _noise_first(policy, epsilon, **options)
     if policy.moves_exist and not policy.moves.join_all:
         consistent = options.pop("consistent", True)
         no_options("dawa", options)
@@ -196,10 +209,29 @@ def dawa(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     return DawaOnCells(name="dawa", policy=policy, epsilon=epsilon, options={"queries": queries})
 
 
+def _noise_first(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
+    queries = options.pop("queries", "cells")
+    no_options("dawa", options)
+    if queries != "cells":
+        raise InvalidInput(f"first='noise' is for queries='cells', not queries={queries!r}: ranges need runs first.")
+    built = NoiseFirst(name="dawa", policy=policy, epsilon=epsilon, options={"queries": "cells", "first": "noise"})
+    _ = built.plain  # refused here, before anything is recorded
+    return built
+
+
 def _for_what_is_asked(policy: Policy, workload: Workload) -> Iterator[Options]:
     on_counts = not policy.moves_exist or policy.moves.join_all
     cells = cells_alone(asked_along(workload, policy.domain))
-    yield {"queries": "cells" if cells else "ranges"} if on_counts else {}
+    if cells:
+        yield {"queries": "cells", "first": "noise"}
+    if not cells or not on_counts:
+        yield {"queries": "ranges"} if on_counts else {}
 
 
-DAWA = Entry(name="dawa", build=dawa, candidates=_for_what_is_asked, rehearsed=True)
+def _where_cells_are_asked(policy: Policy, workload: Workload) -> Iterator[Options]:
+    """Named without options it is for ranges, or on a tree, unless single cells are all that is asked of counts."""
+    tried = list(_for_what_is_asked(policy, workload))
+    yield from tried if tried[0].get("first") == "noise" and len(tried) == 1 else ()
+
+
+DAWA = Entry(name="dawa", build=dawa, candidates=_for_what_is_asked, tunings=_where_cells_are_asked, rehearsed=True)
