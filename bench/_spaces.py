@@ -46,6 +46,11 @@ FITTED: dict[int, dict[str, Space]] = {
     },
 }
 TESTED: dict[int, dict[str, Space]] = {
+    1: {
+        "longitude of tweets": ("twitter_hashtags_us_68k.parquet", ("lon",), (-126,), (-63,)),
+        "prices": (AIRBNB, ("price_usd",), (0,), (1000,)),
+        "wages": (TAXES, ("wages",), (0,), (200_000,)),
+    },
     2: {
         "tweets": ("twitter_hashtags_us_68k.parquet", ("lon", "lat"), (-126, 20), (-63, 51)),
         "pickups": _city(UBER),

@@ -5,7 +5,7 @@
    logarithm of the mean squared error of ranges of four sizes, by least squares with a soft loss.
 2. **The border** of boxes in two and three dimensions is fitted to *real* points, since real records are heaped up in a
    way that synthetic ones are not: the mean over datasets of measured over modelled errors. Four maps and three spaces
-   are fitted, four and three others are tested on; all of them are public.
+   are fitted, three lines, four maps and three spaces are tested on; all of them are public.
 3. **The choice**: on those that were not fitted, what `sf.plan(…, records=n)` takes, and what it has beside the best
    plan without sorted points.
 
@@ -149,7 +149,7 @@ def spaces(data: Path, kinds: dict, runs: int) -> list[dict]:
     rng, rows = np.random.default_rng(5), []
     for d, sets in kinds.items():
         shape = SHAPES[d]
-        policy = sf.bounded(sf.Grid(bounds=(0,) * d + (1,) * d, shape=shape))
+        policy = sf.bounded(_domain(d))
         for name, space in sets.items():
             places = real_points(data, space)
             for n in sorted({min(len(places), 1000), min(len(places), 10_000), len(places)}):
@@ -173,6 +173,10 @@ def spaces(data: Path, kinds: dict, runs: int) -> list[dict]:
     return rows
 
 
+def _domain(d: int) -> sf.Domain:
+    return sf.Line(0, 1, cells=SHAPES[1][0]) if d == 1 else sf.Grid(bounds=(0,) * d + (1,) * d, shape=SHAPES[d])
+
+
 def _off(mechanism, x: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     return mechanism.run(x.ravel(), n, SeededSource(int(rng.integers(2**62)))).reshape(x.shape) - x
 
@@ -189,7 +193,7 @@ def factors(rows: list[dict], name: str) -> np.ndarray:
 
 def borders(rows: list[dict]) -> dict[int, float]:
     """What makes the model the mean of what the datasets had: their middles weigh alike."""
-    found = {}
+    found = {1: BORDER[1]}  # a range has two ends
     for d in (2, 3):
         there = [row for row in rows if row["d"] == d]
         middles = [np.exp(np.log(factors(there, name)).mean()) for name in dict.fromkeys(row["data"] for row in there)]
@@ -200,7 +204,7 @@ def borders(rows: list[dict]) -> dict[int, float]:
 def fits(rows: list[dict], now: dict[int, float]) -> list[dict]:
     """For every dataset measured over modelled errors with new borders, and how often the even guess was as good."""
     found = []
-    for d in (2, 3):
+    for d in SHAPES:
         there = [row for row in rows if row["d"] == d]
         for name in dict.fromkeys(row["data"] for row in there):
             ratio = factors(there, name) * BORDER[d] / now[d]
@@ -209,7 +213,7 @@ def fits(rows: list[dict], now: dict[int, float]) -> list[dict]:
                 {
                     "data": name,
                     "dimensions": d,
-                    "fitted": "yes" if name in FITTED[d] else "no",
+                    "fitted": "yes" if name in FITTED.get(d, {}) else "no",
                     "measured / modelled": float(np.exp(np.log(ratio).mean())),
                     "least": float(ratio.min()),
                     "most": float(ratio.max()),
@@ -224,13 +228,16 @@ def choices(data: Path) -> list[dict]:
     rng, rows = np.random.default_rng(7), []
     for d, sets in TESTED.items():
         shape = SHAPES[d]
-        grid = sf.Grid(bounds=(0,) * d + (1,) * d, shape=shape)
+        grid = _domain(d)
+        relations = {"replace-one": sf.bounded(grid), "add/remove": sf.unbounded(grid)}
+        if d == 1:
+            relations |= {f"δ = {delta:g}": sf.within(grid, delta) for delta in (0.01, 0.1)}
         for name, space in sets.items():
             places = real_points(data, space)
             for n in sorted({min(len(places), 1000), min(len(places), 10_000), len(places)}):
                 x = counted(places, shape, n, rng)
                 even = sf.ranges().mean_square(x - n / x.size, grid)
-                for relation, policy in (("replace-one", sf.bounded(grid)), ("add/remove", sf.unbounded(grid))):
+                for relation, policy in relations.items():
                     for epsilon in (Fraction(1, 100), Fraction(1, 10), Fraction(1)):
                         plan = sf.plan(policy, sf.ranges(), epsilon, records=n)
                         others = [a for a in plan.alternatives if a.error is not None and a.name != "sorted"]
@@ -262,7 +269,7 @@ def choices(data: Path) -> list[dict]:
 def summary(rows: list[dict]) -> list[dict]:
     """By dimensions: how often sorted points are chosen, how often rightly, and what it costs where not."""
     found = []
-    for d in (2, 3):
+    for d in SHAPES:
         there = [row for row in rows if row["dimensions"] == d]
         taken = [row for row in there if row["chosen"] == "sorted"]
         lost = [row["its error"] / row["other's error"] for row in taken if row["its error"] > row["other's error"]]

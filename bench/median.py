@@ -7,9 +7,11 @@
 2. **Figure 6** of the paper on δ-neighbourhoods: exponential points scaled to [0, 1], by n and δ, every method as the
    paper would run it, 300 repetitions with new points each. Smooth sensitivity with Cauchy noise has no finite mean
    error; the median absolute error is compared, beside the mean.
+   The figure's own quantity, the mean smooth sensitivity, is a table by itself (`--sensitivity`: seconds).
 3. **The choice** of the method from public figures, against the better one of the two, on four kinds of points.
 
     python bench/median.py [--quick] [--picture docs/img/median.png]
+    python bench/median.py --sensitivity [--page docs/delta.md]
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from _report import table, write_json
+from _report import put, table, write_json
 from numpy.typing import NDArray
 
 from sfumato.publishing.quantile import median
 from sfumato.quantiles import METHODS, rank_of
+from sfumato.quantiles.smooth import SmoothSensitivity
+from sfumato.quantiles.smooth_bound import smooth_sensitivity
 
 # Mean squared error over 200 runs on 10⁵ points at ε = 1, and seconds a call; measured beforehand.
 RECORDED = {
@@ -136,6 +140,26 @@ def figure(repetitions: int) -> list[dict[str, object]]:
     return rows
 
 
+def sensitivities(repetitions: int) -> list[dict[str, object]]:
+    """What the paper's figure shows: the mean smooth sensitivity of the median as a share of the bounds, ε = 1; δ = 1
+    is the standard neighbourhood.
+    """
+    rng, cells, rows = np.random.default_rng(6), 1 << 20, []
+    for n in (11, 101, 1001, 10001):
+        datasets = [scaled(rng.exponential(size=n)) for _ in range(repetitions)]
+        located = [np.sort(np.minimum((x * cells).astype(np.int64), cells - 1)) for x in datasets]
+        for noise, slack in (("Laplace, slack 10⁻⁶", Fraction(1, 10**6)), ("Cauchy", Fraction(0))):
+            row: dict[str, object] = {"n": n, "noise": noise}
+            for delta in (0.001, 0.01, 0.1, 1):
+                theta = max(1, round(delta * cells))
+                beta = SmoothSensitivity(epsilon=Fraction(1), theta=theta, cells=cells, slack=slack).beta
+                rank = rank_of(Fraction(1, 2), n)
+                bounds = [smooth_sensitivity(x, rank, beta=beta, theta=theta, cells=cells)[1] for x in located]
+                row[f"δ = {delta:g}"] = float(np.mean([float(bound) for bound in bounds])) / cells
+            rows.append(row)
+    return rows
+
+
 def choices(runs: int) -> list[dict[str, object]]:
     """Root mean squared error of the two that are chosen from, and of the choice."""
     rng = np.random.default_rng(2)
@@ -199,7 +223,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--picture", type=Path, default=None, help="write the panels at ε = 1 here")
+    parser.add_argument("--sensitivity", action="store_true", help="the smooth sensitivity of the figure alone")
+    parser.add_argument(
+        "--page", type=Path, default=None, help="write the table of smooth sensitivities into this page"
+    )
     options = parser.parse_args()
+    smooth = sensitivities(30 if options.quick else 300)
+    print("Figure 6's own quantity: the mean smooth sensitivity, as a share of the bounds")
+    table(smooth)
+    if options.page is not None:
+        put(options.page, "figure 6", smooth)
+    if options.sensitivity:
+        print(f"\nwritten to {write_json('median_sensitivity', {'rows': smooth})}")
+        return
     rows = speed(options.quick)
     table(rows)
     panels = figure(30 if options.quick else 300)

@@ -46,6 +46,7 @@ SIDES = [0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3]
 TABLE_5 = [0.005, 0.01, 0.015, 0.02]
 METHODS = ("equi-width", "shifted", "edges", "shifted-edges")
 PLANNED = ("plan", "plan, records", "planned shifted-edges")
+WIDTHS = [0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.011, 0.016, 0.022, 0.032]  # of the families' bins
 RUNS = 3
 UNIFORM = 193_841  # as many as the paper's Dataset 1
 FINEST = 2000  # cells a side of a grid that is planned
@@ -75,7 +76,7 @@ def blowfish(points: np.ndarray, delta: float, cells: int) -> sf.Release:
     return sf.plan(sf.within(grid, delta), sf.ranges(), 1.0).publish(points=points)
 
 
-def one_dataset(points: np.ndarray, delta: float, count: int, runs: int) -> dict:
+def one_dataset(points: np.ndarray, delta: float, count: int, runs: int, wide: list[float]) -> dict:
     """{method: {setting: {side: error}}} over the widths, the best of each, and the plan's own."""
     rng = np.random.default_rng(2014)
     asked = {side: squares(side, count, rng) for side in SIDES}
@@ -93,9 +94,7 @@ def one_dataset(points: np.ndarray, delta: float, count: int, runs: int) -> dict
         record("edges", f"{1 / cells:.4f}", lambda cells=cells: blowfish(points, delta, cells))
     policy = sf.within(sf.Grid(bounds=(0, 0, 1, 1), shape=(n, n)), delta)
     values = np.bincount(policy.domain.locate(points), minlength=n * n).reshape(n, n)
-    widths = sorted(
-        {max(1, round(w * n)) for w in (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.011, 0.016, 0.022, 0.032)}
-    )
+    widths = sorted({max(1, round(w * n)) for w in wide})
     for method in ("shifted", "shifted-edges"):
         for width in widths:
             plan = sf.plan(policy, sf.ranges(), 1.0, mechanism=method, width=width)
@@ -117,6 +116,26 @@ def best(found: dict, method: str, side: float) -> tuple[float, str]:
 def points_of(data: Path, name: str) -> np.ndarray:
     """Real points, or even ones."""
     return np.random.default_rng(UNIFORM).random((UNIFORM, 2)) if name == "uniform" else load(data, name)
+
+
+def guesses(data: Path) -> list[dict]:
+    """`shifted-edges` with its width guessed: what the plan says of all ranges, what the data then have, the same told
+    how many records there are, and what is known whatever the data.
+    """
+    policy, rows = sf.within(sf.Grid(bounds=(0, 0, 1, 1), shape=(1000, 1000)), 0.001), []
+    for name in (*FILES, "uniform"):
+        points = points_of(data, name)
+        values = np.bincount(policy.domain.locate(points), minlength=10**6).reshape(1000, 1000)
+        row: dict = {"data": name, "points": len(points), "heaviest cell": f"{values.max() / len(points):.1%}"}
+        for words, given in (("guessed", {}), ("with records", {"records": len(points)})):
+            plan = sf.plan(policy, sf.ranges(), 1.0, mechanism="shifted-edges", **given)
+            width = plan.mechanism.options["width"][0]
+            true = sf.plan(policy, sf.ranges(), 1.0, mechanism="shifted-edges", width=width, like=values)
+            row |= {f"width {words}": width, f"its error {words}": plan.expected_error}
+            row |= {f"true error {words}": true.expected_error}
+        known = sf.plan(policy, sf.ranges(), 1.0)
+        rows.append(row | {f"known: {known.mechanism.name}": known.expected_error})
+    return rows
 
 
 def measured(path: Path) -> dict:
@@ -187,8 +206,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="these datasets alone, as in gowalla,uniform")
     parser.add_argument("--fine", action="store_true", help="δ = 0.0001 in the place of 0.001")
     parser.add_argument("--quick", action="store_true", help="fewer queries, one run")
+    parser.add_argument("--widths", default=",".join(map(str, WIDTHS)), help="of the families' bins")
     parser.add_argument("--page", type=Path, help="write the tables into this page, from what was measured before")
     parser.add_argument("--picture", type=Path, help="where to write the figure")
+    parser.add_argument("--guesses", action="store_true", help="only how far off guessed widths are, into --page")
     parser.add_argument(
         "--maps", type=Path, help="only draw the data and one release by each method, and write it here"
     )
@@ -201,15 +222,23 @@ def main() -> None:
     if options.maps:
         draw_maps(options.data, options.maps)
         return
+    if options.guesses:
+        rows = guesses(options.data)
+        table(rows)
+        print(f"\nwritten to {write_json('delta_guesses', {'rows': rows})}")
+        if options.page is not None:
+            put(options.page, "guesses", rows)
+        return
     results = measured(OUT / "delta.json")
     if options.page is None:
+        wide = [float(width) for width in options.widths.split(",")]
         count, runs = (300, 1) if options.quick else (1000, RUNS)
         for name, delta in FINE if options.fine else CASES:
             if options.only and name not in options.only.split(","):
                 continue
             started = time.perf_counter()
             points = points_of(options.data, name)
-            found = one_dataset(points, delta, count, 1 if delta < 0.001 else runs)
+            found = one_dataset(points, delta, count, 1 if delta < 0.001 else runs, wide)
             case = {"data": name, "delta": delta, "points": len(points), "by width": found}
             results[f"{name}, δ = {delta:g}"] = json.loads(json.dumps(case))
             print(f"\n{name}: {len(points):,} points, δ = {delta:g}, ε = 1 ({time.perf_counter() - started:.0f} s)")

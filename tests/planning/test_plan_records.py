@@ -28,11 +28,11 @@ def test_without_a_number_they_are_not_weighed() -> None:
 
 
 def test_the_model_is_near_what_is_measured() -> None:
-    """Five releases of 20,000 evenly spread records; the model is off by a factor of six at most."""
+    """Five releases of 20,000 evenly spread records, than which none are kinder: a plan says up to twelve times that."""
     plan = sf.plan(sf.within(LINE, 0.01), sf.ranges(), 0.1, mechanism="sorted", records=20_000)
     counts = np.random.default_rng(0).multinomial(20_000, np.full(4096, 1 / 4096))
     rehearsed = sf.plan(sf.within(LINE, 0.01), sf.ranges(), 0.1, mechanism="sorted", like=counts)
-    assert 1 / 6 < plan.expected_error / rehearsed.expected_error < 6
+    assert 1 / 6 < plan.expected_error / rehearsed.expected_error < 12
 
 
 def test_a_number_of_records_is_a_number() -> None:

@@ -20,7 +20,7 @@ The group size comes from n (or n̂), ε and the sensitivity, never from the dat
 isotonic regression of the means, and a distribution function through them. Every count vector has an output.
 
 What it does not give: error bars. The estimates are biased within groups, by an amount that depends on the data. It is
-for few records on a fine domain, or for small moves on a line; with many records and moderate ε a hierarchy is better.
+for small moves on a line; under replace-one an adaptive grid or a hierarchy is better wherever anything can be told.
 
 Fang, Chang: Adaptive differentially private histogram of low-dimensional data (PETS 2012); under δ, Fang, Chang (ASIA
 CCS 2014), section 5.5.1.
@@ -52,7 +52,7 @@ from sfumato.mechanism.points.sorted_groups import (
     increasing,
     largest_step,
 )
-from sfumato.mechanism.points.sorted_model import best_group, query_volumes, range_error
+from sfumato.mechanism.points.sorted_model import CAUTION, best_group, query_volumes, range_error
 from sfumato.noise import DiscreteLaplace, Source
 from sfumato.policies import Policy
 from sfumato.workload import Workload
@@ -179,8 +179,8 @@ class SortedMechanism(MeasuredMechanism):
     def modelled_error(self, workload: Workload, records: int) -> float:
         """A guess of the mean squared error of a query on so many records, a public figure or an earlier release.
 
-        From a model that was fitted to synthetic data (`sfumato.mechanism.points.sorted_model`); NaN for queries that
-        are not ranges.
+        Twice a model that was fitted to synthetic and real data (`sfumato.mechanism.points.sorted_model`); NaN for
+        queries that are not ranges.
         """
         volumes = query_volumes(workload, self.policy)
         if volumes is None:
@@ -199,7 +199,7 @@ class SortedMechanism(MeasuredMechanism):
             )
             return float(errors.mean())
 
-        return sum(share * error(held) for share, held in volumes)
+        return CAUTION * sum(share * error(held) for share, held in volumes)
 
     def describe(self) -> str:
         """One line: name, options and noise."""

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.policies import Policy
 from sfumato.workload import Workload
 
+CAUTION = 2  # a plan says so many times the model, as of adaptive grids: a guess is weighed against what is known
 SAMPLED = 1 << 12  # boxes over which an expected error is averaged
 
 # Fitted on 2026-11-19 by `python bench/calibrate_sorted.py`.
