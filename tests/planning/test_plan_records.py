@@ -28,7 +28,7 @@ def test_without_a_number_they_are_not_weighed() -> None:
 
 
 def test_the_model_is_near_what_is_measured() -> None:
-    """Five releases of 20,000 evenly spread records, than which none are kinder: a plan says up to twelve times that."""
+    """Five releases of 20,000 evenly spread records, than which none are kinder: at most twelve times too high."""
     plan = sf.plan(sf.within(LINE, 0.01), sf.ranges(), 0.1, mechanism="sorted", records=20_000)
     counts = np.random.default_rng(0).multinomial(20_000, np.full(4096, 1 / 4096))
     rehearsed = sf.plan(sf.within(LINE, 0.01), sf.ranges(), 0.1, mechanism="sorted", like=counts)
