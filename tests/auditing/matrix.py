@@ -15,6 +15,7 @@ OPTIONS = {
     "hats": [{}, {"widths": [2], "weights": [3, 2]}],
     "edge-hierarchy": [{}, {"blocks": [2, 1], "weights": [1, 2]}],
     "edge-hats": [{}, {"widths": [[2], []], "weights": [[3, 2], [1]]}],
+    "hat-products": [{"hats": [0, 0], "height": 1, "weights": [2]}, {"hats": [3], "height": 6, "weights": [5, 2]}],
     "levels": [{}, {"blocks": [[1, 1], [2, 2]], "weights": [1, 2]}],
     "prefix": [{}, {"reverse": True}],
     "shifted": [{"width": 2}, {"width": 3}],

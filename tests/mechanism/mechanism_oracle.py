@@ -20,6 +20,11 @@ EXTRA = {
     "edge-hats": [{}, {"widths": [2], "weights": [3, 2]}, {"widths": [[], [2]], "weights": [[1], [5, 4]]}],
     "hats": [{}, {"widths": [2], "weights": [3, 2]}, {"widths": [4, 2], "weights": [5, 4, 7]}],
     "blocks": [{"blocks": [2, 1]}, {"blocks": [4, 2, 1], "weights": [2, 1, 3]}],
+    "hat-products": [
+        {},
+        {"hats": [3], "height": 6, "weights": [5, 2]},
+        {"hats": [0, 0], "height": 1, "weights": [1]},
+    ],
     "levels": [
         {},
         {"blocks": [[1, 1], [2, 1], [4, 4]], "weights": [3, 1, 2]},

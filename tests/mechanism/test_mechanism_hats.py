@@ -176,7 +176,7 @@ def test_widths_follow_from_the_length_alone():
 
 
 def test_a_plan_takes_hats_for_ranges_on_grids_under_the_standard_policies():
-    grid = box((64, 64))
+    grid = box((256, 256))
     for policy in (sf.unbounded(grid), sf.bounded(grid)):
         plan = sf.plan(policy, sf.ranges(), 1)
         assert plan.mechanism.name == "hats"

@@ -51,7 +51,9 @@ def test_a_public_total_is_exact():
 # --- oracle -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", ["identity", "haar", "hierarchy", "hats", "edges", "edge-hierarchy", "edge-hats"])
+@pytest.mark.parametrize(
+    "mechanism", ["identity", "haar", "hierarchy", "hats", "hat-products", "edges", "edge-hierarchy", "edge-hats"]
+)
 @pytest.mark.parametrize("policy", [sf.unbounded(GRID), sf.bounded(GRID), sf.threshold(GRID, theta=2)], ids=repr)
 def test_errors_are_those_of_the_blocks(policy, mechanism):
     try:

@@ -57,7 +57,9 @@ def test_every_dataset_yields_a_release_under_every_policy(domain, fill):
             assert release.total == counts.sum()
 
 
-@pytest.mark.parametrize("name", ["identity", "haar", "hierarchy", "edges", "edge-haar", "edge-hierarchy", "edge-hats"])
+@pytest.mark.parametrize(
+    "name", ["identity", "haar", "hierarchy", "hat-products", "edges", "edge-haar", "edge-hierarchy", "edge-hats"]
+)
 @pytest.mark.parametrize("largest", [0, 10, 10**6, 10**9, 10**12])
 def test_public_totals_are_exact_whatever_the_size_of_the_counts(name, largest):
     grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(20, 33))

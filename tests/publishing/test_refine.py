@@ -26,6 +26,7 @@ CASES = {
     "identity": (sf.bounded(LINE), {}),
     "haar": (sf.unbounded(GRID), {}),
     "hierarchy": (sf.unbounded(LINE), {}),
+    "hat-products": (sf.bounded(GRID), {"hats": [3, 0], "height": 7, "weights": [5, 2]}),
     "levels": (sf.bounded(GRID), {}),
     "hats": (sf.bounded(LINE), {}),
     "prefix": (sf.within(LINE, 0.2, sources="boundary"), {}),

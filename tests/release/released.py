@@ -23,6 +23,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "unbounded haar": (sf.unbounded(CUBE), "haar", {}),
     "unbounded hierarchy": (sf.unbounded(LINE), "hierarchy", {"branching": 4, "root": True}),
     "unbounded hats": (sf.unbounded(GRID), "hats", {"widths": [2], "weights": [5, 3]}),
+    "bounded hat-products": (sf.bounded(GRID), "hat-products", {"hats": [3, 0], "height": 7, "weights": [5, 2]}),
     "bounded levels": (sf.bounded(GRID), "levels", {"blocks": [[1, 1], [2, 2]], "weights": [3, 2]}),
     "unbounded prefix": (sf.unbounded(LINE), "prefix", {"reverse": True}),
     "unbounded labels": (sf.unbounded(MEANS), "identity", {}),

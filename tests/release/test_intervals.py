@@ -134,7 +134,8 @@ def test_rounded_coefficients_agree_with_a_finer_lattice() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["identity", "haar", "hierarchy", "levels", "edges", "edge-haar", "edge-hierarchy", "edge-hats"]
+    "name",
+    ["identity", "haar", "hierarchy", "hat-products", "levels", "edges", "edge-haar", "edge-hierarchy", "edge-hats"],
 )
 @pytest.mark.parametrize("policy", [sf.bounded, sf.unbounded, lambda d: sf.within(d, delta=0.3, sources=[[0.1, 0.1]])])
 def test_cells_are_answered_like_ranges_of_one_cell_and_like_queries(name: str, policy) -> None:  # type: ignore[no-untyped-def]
@@ -250,6 +251,7 @@ SIMULATED += [
     ("bounded", "hats"),
     ("unbounded", "hats"),
     ("within", "levels"),
+    ("within", "hat-products"),
     ("within", "edge-haar"),
     ("within", "edge-hierarchy"),
     ("within", "edge-hats"),

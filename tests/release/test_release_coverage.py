@@ -172,6 +172,7 @@ LARGE = [
     ((256, 256), "haar"),
     ((256, 256), "edge-hierarchy"),
     ((256, 256), "edge-hats"),
+    ((256, 256), "hat-products"),
     ((64, 64, 64), "hierarchy"),
     ((64, 64, 64), "hats"),
     ((16, 16, 16, 16), "hierarchy"),

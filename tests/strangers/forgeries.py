@@ -66,6 +66,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "hierarchy": (sf.bounded(GRID), "hierarchy", {"blocks": [[2, 1], [5, 1]], "weights": [[1, 2], [3, 1]]}),
     "branching": (sf.unbounded(LINE), "hierarchy", {"branching": 3, "root": True}),
     "hats": (sf.unbounded(GRID), "hats", {"widths": [2], "weights": [5, 3]}),
+    "hat-products": (sf.unbounded(GRID), "hat-products", {"hats": [3, 0], "height": 7, "weights": [5, 2]}),
     "levels": (sf.unbounded(GRID), "levels", {"blocks": [[1, 1], [2, 6], [6, 3]], "weights": [3, 1, 2]}),
     "prefix": (sf.within(LINE, 2, sources="boundary"), "prefix", {"reverse": True}),
     "blocks": (sf.threshold(LINE, 2), "blocks", {}),

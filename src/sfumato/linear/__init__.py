@@ -11,6 +11,8 @@ from sfumato.linear.cube_incidence import CubeIncidence
 from sfumato.linear.elementary import Difference, Identity, Prefix
 from sfumato.linear.embedded import Embedded
 from sfumato.linear.haar import Haar
+from sfumato.linear.hat_axis import HatAxis
+from sfumato.linear.hat_products import HatProductEstimator, HatProducts, asked_of, least_shared
 from sfumato.linear.hats import Hats
 from sfumato.linear.hierarchy import Hierarchy, nested_blocks
 from sfumato.linear.incidence import Incidence
@@ -31,6 +33,9 @@ __all__ = [
     "Difference",
     "Embedded",
     "Haar",
+    "HatAxis",
+    "HatProductEstimator",
+    "HatProducts",
     "Hats",
     "Hierarchy",
     "Identity",
@@ -48,9 +53,11 @@ __all__ = [
     "Selection",
     "Stack",
     "Tree",
+    "asked_of",
     "combined",
     "distinct",
     "distinct_rows",
+    "least_shared",
     "levels_apart",
     "nested_blocks",
 ]

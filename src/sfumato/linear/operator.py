@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,6 +129,10 @@ class Operator(Estimator):
     def between(self, types: Sequence[PairTypes]) -> int:
         """The largest L1 distance of two columns that are along every axis a pair of one of these types of `chains`."""
         raise NotImplementedError(f"{type(self).__name__} has no chains.")
+
+    def farthest_of(self, kinds: Iterable[Sequence[PairTypes]]) -> int:
+        """The same over several kinds of pairs, each with its types along every axis."""
+        return max(map(self.between, kinds), default=0)
 
     def pair_types(self, offset: int | None) -> PairTypes:
         """The types of all column pairs (u, u + offset); with None, of all pairs whatever, u = v included."""

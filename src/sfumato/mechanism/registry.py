@@ -15,7 +15,7 @@ from typing import Any
 from sfumato.errors import FileFormatError, InvalidInput
 from sfumato.exact import is_whole, positive_fraction, shown, text, written
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.cells import greedy, levels, strategies, trees
+from sfumato.mechanism.cells import greedy, hat_products, levels, strategies, trees
 from sfumato.mechanism.cells.given import GIVEN
 from sfumato.mechanism.edges import edge_hats, named, policy_edges, spanning, tree
 from sfumato.mechanism.entry import Builder, Entry, Options, Settings, as_it_is, nothing_to_choose
@@ -32,6 +32,7 @@ _OURS = (
     strategies.HAAR,
     strategies.HIERARCHY,
     strategies.HATS,
+    hat_products.HAT_PRODUCTS,
     levels.LEVELS,
     trees.TREE,
     named.EDGES,

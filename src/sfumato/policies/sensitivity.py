@@ -71,7 +71,7 @@ def _of_product(policy: Policy, operator: Operator) -> Any:
     """
     if operator.chains is not None:
         kinds = policy.moves.pair_types(operator.chains)
-        return None if kinds is None else np.int64(max(map(operator.between, kinds), default=0))
+        return None if kinds is None else np.int64(operator.farthest_of(kinds))
     factors = operator.factors
     along_axes = tuple(f.cols for f in factors) == policy.domain.shape and all(f.has_structure for f in factors)
     if along_axes and len(factors) == 1:
