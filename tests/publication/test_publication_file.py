@@ -59,6 +59,7 @@ def random_publication(dice: random.Random) -> sf.Publication:
         epsilon=dice.choice([1, 0.1, Fraction(1, 3), Fraction(10**20 + 1, 10**20)]),
         max_per_entity=dice.choice([None, 1, 3]),
         mechanism=dice.choice([None, "identity"]),
+        expected_records=dice.choice([None, 5_000]),
         data=Data(
             path="visits.parquet", columns={"x": "longitude", 'we"ird': "\u00e4"}, entity=dice.choice([None, "user"])
         ),
@@ -69,8 +70,8 @@ def random_publication(dice: random.Random) -> sf.Publication:
 
 
 def same(one: sf.Publication, other: sf.Publication) -> bool:
-    plain = [(p.policy, p.epsilon, p.max_per_entity, p.mechanism, p.data, p.account, p.output, p.stream)
-             for p in (one, other)]  # fmt: skip
+    plain = [(p.policy, p.epsilon, p.max_per_entity, p.mechanism, p.expected_records, p.data, p.account, p.output,
+              p.stream) for p in (one, other)]  # fmt: skip
     return plain[0] == plain[1] and one.ask.to_text() == other.ask.to_text()
 
 
@@ -115,6 +116,14 @@ def test_policies_of_one_domain_keep_their_fingerprint(policy: sf.Policy) -> Non
 def test_a_mechanism_that_was_forced_is_forced_again() -> None:
     plan = sf.plan(sf.bounded(sf.Line(0, 8, cells=8)), sf.ranges(), epsilon=1, mechanism="identity")
     assert sf.Publication.from_toml(plan.to_toml()).plan().mechanism.name == "identity"
+
+
+def test_a_guess_of_how_many_records_there_are_weighs_again() -> None:
+    plan = sf.plan(sf.bounded(sf.Line(0, 1, cells=256)), sf.ranges(), epsilon="1/100", records=500)
+    assert "records = 500\n" in plan.to_toml()
+    again = sf.Publication.from_toml(plan.to_toml()).plan()
+    assert again.to_dict() == plan.to_dict()
+    assert again.tells_nothing is plan.tells_nothing is True
 
 
 def test_steps_that_no_rule_gives_are_written_one_by_one() -> None:
@@ -218,6 +227,8 @@ REFUSED = [
     ("hide = 'anything()'\nask = 'histogram()'\nepsilon = 1\ndomain = 3", "domain = 3 must be a table"),
     ("hide = 'anything()'\nask = 'histogram()'\nepsilon = 1\n[domain]\nt = 5", "[domain] t = 5 must be a table"),
     ("hide = 'anything()'\nask = 'histogram()'\nepsilon = 1", "[domain] has 0 factors"),
+    ("records = 0\n" + changed(), "records=0 must be a whole number of at least 1"),
+    ("records = 'many'\n" + changed(), "records = 'many' must be a whole number"),
     (changed(more="[data]\npath = 5\n"), "[data] path = 5 must be text in quotes"),
     (changed(more="[data]\ncolumn = {x = 'lon'}\n"), "[data] 'column' is no key here. Did you mean 'columns'?"),
     (changed(more="[data]\ncolumns = {x = 5}\n"), "must be a table of texts"),

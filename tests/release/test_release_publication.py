@@ -77,8 +77,18 @@ def test_a_release_gives_back_the_public_part_it_came_from(folder):
         assert same(one.publication, publication)
         assert one.publication.policy == publication.policy
     assert described(path)["format"] == 3
+    assert "records" not in described(path)["publication"]  # as before there was such a guess
     again = sf.load(path).publication
     assert (again.epsilon, again.max_per_entity, again.mechanism) == (Fraction(1, 3), 2, "identity")
+
+
+def test_a_guess_of_how_many_records_there_are_is_carried(tmp_path):
+    publication = sf.Publication(
+        policy=sf.bounded(sf.Line(0, 1, cells=16)), ask=sf.ranges(), epsilon=1, expected_records=90
+    )
+    path = publication.plan().publish(np.full(16, 5)).save(tmp_path / "a.sfumato")
+    assert sf.load(path).publication.expected_records == 90
+    assert described(path)["publication"]["records"] == 90
 
 
 def test_nothing_private_is_in_the_file(folder):
@@ -161,6 +171,8 @@ def forged(folder: Path, change) -> Path:
         {"ask": "histogram()", "epsilon": "-1", "max_per_entity": None, "mechanism": None},
         {"ask": "histogram()", "epsilon": "1", "max_per_entity": 0, "mechanism": None},
         {"ask": "histogram()", "epsilon": "1", "max_per_entity": True, "mechanism": None},
+        {"ask": "histogram()", "epsilon": "1", "max_per_entity": None, "mechanism": None, "records": 0},
+        {"ask": "histogram()", "epsilon": "1", "max_per_entity": None, "mechanism": None, "records": None},
         {"ask": "histogram()", "epsilon": "1", "max_per_entity": None, "mechanism": "m" * 1000},
     ],
 )

@@ -198,6 +198,7 @@ def stream(
             max_per_entity=asked.max_per_entity,
             outbox=folder,
             mechanism=asked.mechanism,
+            records=asked.expected_records,
             publication=asked,
         )
         moments = list(grid.steps(_next(series, grid, first), end))

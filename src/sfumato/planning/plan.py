@@ -59,6 +59,8 @@ class Plan:
     expected_error: float
     alternatives: tuple[Alternative, ...]
     max_per_entity: int | None = None
+    records: int | None = None
+    """The public guess of how many records there will be, where one was given."""
     basis: str = ""
     steady: Alternative | None = None
     """Where the error was guessed for a population that nobody lives in: the best mechanism whose error is known."""
@@ -228,6 +230,7 @@ class Plan:
             epsilon=self.epsilon,
             max_per_entity=self.max_per_entity,
             mechanism=forced,
+            expected_records=self.records,
         ).to_toml()
 
     def describe(self) -> str:

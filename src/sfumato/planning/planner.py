@@ -120,6 +120,7 @@ def plan(
         expected_error=best_error,
         alternatives=tuple(ranked),
         max_per_entity=count,
+        records=guess,
         basis=_basis(best, like is not None, guess or REFERENCE_RECORDS if guessed else None, best_error),
         steady=_steady(policy, workload, share) if guessed else None,
         even_error=None if _too_large(policy.domain.size) else even_error(policy.domain, workload, held, guess),

@@ -45,4 +45,4 @@ def in_words(error: float, even: float, rehearsed: bool) -> str:
 
 def short(value: float) -> str:
     """An error in a line of words."""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if 1000 <= value < 1e15 else f"{value:.3g}"

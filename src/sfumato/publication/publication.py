@@ -50,6 +50,7 @@ PUBLIC_KEYS = {
     "ask": TEXT,
     "epsilon": EXACT,
     "max_per_entity": WHOLE,
+    "records": WHOLE,
     "mechanism": TEXT,
 }
 
@@ -76,6 +77,8 @@ class Publication:
     epsilon: Fraction
     max_per_entity: int | None = None
     mechanism: str | None = None
+    expected_records: int | None = None
+    """How many records there will be, a public guess: `records` in its file, and of `sf.plan`."""
     data: Data = field(default_factory=Data)
     account: Account = field(default_factory=Account)
     output: Output = field(default_factory=Output)
@@ -87,6 +90,8 @@ class Publication:
         object.__setattr__(self, "epsilon", positive_fraction(self.epsilon, "epsilon"))
         if self.max_per_entity is not None:
             object.__setattr__(self, "max_per_entity", positive_int(self.max_per_entity, "max_per_entity"))
+        if self.expected_records is not None:
+            object.__setattr__(self, "expected_records", positive_int(self.expected_records, "records"))
 
     @property
     def domain(self) -> Domain:
@@ -105,14 +110,26 @@ class Publication:
             ask = self.ask.to_text()
         except InvalidInput:
             return None
-        bound, mechanism = self.max_per_entity, self.mechanism
-        return Origin(ask=ask, epsilon=self.epsilon, max_per_entity=bound, mechanism=mechanism)
+        return Origin(
+            ask=ask,
+            epsilon=self.epsilon,
+            max_per_entity=self.max_per_entity,
+            mechanism=self.mechanism,
+            records=self.expected_records,
+        )
 
     def plan(self) -> Plan:
         """The plan that it asks for. Sees no data and costs nothing."""
         from sfumato.planning import plan  # the door to the mechanisms
 
-        made = plan(self.policy, self.ask, self.epsilon, mechanism=self.mechanism, max_per_entity=self.max_per_entity)
+        made = plan(
+            self.policy,
+            self.ask,
+            self.epsilon,
+            mechanism=self.mechanism,
+            max_per_entity=self.max_per_entity,
+            records=self.expected_records,
+        )
         return replace(made, publication=self.public_part)
 
     def count(self, data: Any = None, *, progress: bool = False, tables: Workload | None = None) -> Counts:
@@ -195,6 +212,7 @@ class Publication:
             "epsilon": top.said(lambda: positive_fraction(epsilon, "epsilon")),
             "max_per_entity": per_entity,
             "mechanism": top.take("mechanism", TEXT, None),
+            "expected_records": top.take("records", WHOLE, None),
         }
         top.said(lambda: made["ask"].check(domain), "ask")
         return top.said(lambda: cls(**made, **settings, folder=Path(folder)))
@@ -202,6 +220,7 @@ class Publication:
     def _tables(self) -> dict[str, Any]:
         tables: dict[str, Any] = {**_hidden(self.policy), "ask": self.ask.to_text(), "epsilon": _exact(self.epsilon)}
         tables |= {"max_per_entity": self.max_per_entity} if self.max_per_entity is not None else {}
+        tables |= {"records": self.expected_records} if self.expected_records is not None else {}
         tables |= {"mechanism": self.mechanism} if self.mechanism is not None else {}
         tables["domain"] = written_domain(self.domain)
         settings = {name: written_as(getattr(self, name)) for name in SETTINGS}

@@ -129,6 +129,7 @@ class Release(Outward):
             epsilon=told.epsilon,
             max_per_entity=told.max_per_entity,
             mechanism=told.mechanism,
+            expected_records=told.records,
         )
 
     @cached_property
