@@ -8,7 +8,7 @@ cells. What was published for add/remove is private under moves at half of ε, a
 not private at all at the ε it is given. "plan" is what `sf.plan` takes without looking at any data. "scales" is the
 error of `sf.scales()`, every scale weighed alike; "least told" that of whoever knows the number of records alone.
 
-    python bench/maps.py [--data FOLDER] [--runs 3] [--quick]        --quick: two maps, ε = 1
+    python bench/maps.py [--data FOLDER] [--runs 2] [--markdown docs/maps.md] [--quick]    --quick: two maps, ε = 1
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from _maps import MAPS, boxes, counted, grid, sums
+from _maps_page import write
 from _published import agrid, htf, privtree, published_map, ugrid
 from _report import table, write_json
 
@@ -129,6 +130,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--markdown", type=Path, default=None, help="write the tables of the documentation's page here")
     options = parser.parse_args()
     every = (*MAPS, "tweets", "activity")
     names, epsilons = (("thefts", "uber"), ("1",)) if options.quick else (every, EPSILONS)
@@ -140,6 +142,8 @@ def main() -> None:
                 table(rows[-len(OURS) - 8 :])
     models = [] if options.quick else calibration(options.data, names)
     table(models)
+    if options.markdown is not None:
+        write(options.markdown, rows, models)
     print(f"\nwritten to {write_json('maps', {'rows': rows, 'model': models})}")
 
 

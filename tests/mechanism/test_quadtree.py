@@ -134,8 +134,9 @@ def test_what_it_says_to_tell_is_reached():
 @pytest.mark.parametrize("name", ["add/remove", "replace-one"])
 def test_less_noise_is_caught(name):
     honest = tree(POLICIES[name](line(8)))
-    for part in ("choice", "noise"):
-        narrow = replace(honest, **{part: DiscreteLaplace(2 * getattr(honest, part).rate)})
+    for part in ("choice", "noise", "number") if honest.number else ("choice", "noise"):
+        rate = getattr(honest, part).rate
+        narrow = replace(honest, **{part: DiscreteLaplace(ONE if part == "number" else 2 * rate)})
         found = audit(narrow, seed=1)
         assert (found.method, found.passed) == ("argument", False)
 
@@ -193,6 +194,32 @@ def test_runs_are_the_leaves_and_damaged_integers_have_none():
         assert mechanism.runs(damaged, None) is None
 
 
+def test_what_is_known_of_boxes_is_least_squares_with_the_number_of_all():
+    """Against the dense solution: m numbers of one variance, and their sum with another."""
+    for policy, total in ((sf.unbounded(line(6)), None), (sf.bounded(line(6)), 60)):
+        mechanism = tree(policy, Fraction(12))
+        measured = mechanism.draw(np.full(6, 10), total, SeededSource(2))
+        measured[-6:] += [3, -1, 0, 2, 5, -4]
+        runs = mechanism.runs(measured, total)
+        if total is None:
+            measured[0] += 9
+            rows, law = np.vstack([np.eye(6), np.ones(6)]), mechanism.number.variance / mechanism.noise.variance
+            weights = np.diag([1.0] * 6 + [1 / law])
+            solved = np.linalg.solve(rows.T @ weights @ rows, rows.T @ weights)
+            assert mechanism.runs(measured, None).values == pytest.approx(
+                solved @ np.append(measured[-6:], measured[0]), abs=1e-9
+            )
+        else:
+            solved = np.hstack([np.eye(6) - 1 / 6, np.zeros((6, 1))])
+            assert runs.values.sum() == pytest.approx(60, abs=1e-9)
+        blocks = runs.model.blocks
+        felt = np.hstack([block.estimator.forward(np.eye(block.estimator.cols)).T for block in blocks])
+        assert felt == pytest.approx(solved[:, : felt.shape[1]], abs=1e-9)
+        for block in blocks:
+            dense = block.estimator.forward(np.eye(block.estimator.cols)).T
+            assert block.estimator.transpose(np.eye(6)) == pytest.approx(dense, abs=1e-12)
+
+
 def test_a_plan_weighs_it_with_public_counts_or_a_number_of_records():
     policy, like = sf.unbounded(grid(32, 32)), np.zeros((32, 32), dtype=np.int64)
     like[3, 4] = 9_000
@@ -220,6 +247,8 @@ def test_its_description_builds_it_again():
         (sf.unbounded(line(1)), {}, "a single cell has nothing to split; use mechanism='identity'"),
         (sf.unbounded(sf.Categories(["a", "b"])), {}, "is for lines and grids, with no factor public"),
         (sf.unbounded(line(8)), {"share": 1}, "share=1 must lie between 0 and 1, both excluded"),
+        (sf.unbounded(line(8)), {"number": "2/3"}, "number=2/3 must lie between 0 and 2/3"),
+        (sf.bounded(line(8)), {"number": "1/9"}, "takes no option number"),
         (sf.unbounded(line(8)), {"branching": 3}, "takes no option branching"),
         (sf.unbounded(line(8)), {"rate": "1/9"}, "rate, decay and floor are given together or not at all"),
         (sf.unbounded(line(8)), {"rate": "1/9", "decay": 0, "floor": 3}, "decay=0 must be a whole number of records"),

@@ -153,8 +153,9 @@ class Splits:
     """A tree of boxes is found from the top, and the numbers of the boxes where it ends get discrete Laplace noise.
 
     A box on level l with c records is split into its children where max(c - l·decay, -floor) plus noise of its own by
-    the law `choice` is above zero; single cells never are. What is drawn is one number for every box that was reached
-    and could be split, level by level, 1 where it was, and behind them the noisy numbers of the others.
+    the law `choice` is above zero; single cells never are. What is drawn is the number of all records with noise, where
+    that has a law; one number for every box that was reached and could be split, level by level, 1 where it was; and
+    behind them the noisy numbers of the others.
     """
 
     levels: Callable[[Integers], Sequence[Integers]]
@@ -167,6 +168,7 @@ class Splits:
     floor: int
     choice: DiscreteLaplace
     noise: DiscreteLaplace
+    number: DiscreteLaplace | None
     estimate: Callable[[Integers, int | None], Floats]
     """Estimated counts from what was drawn and the public number of records."""
 

@@ -237,7 +237,7 @@ def mechanism_from_spec(spec: dict[str, Any], policy: Policy) -> Mechanism:
     """The mechanism that `Mechanism.spec()` described. It is not trusted: no sensitivity is computed to read it."""
     try:
         epsilon, options = positive_fraction(written(spec["epsilon"], "epsilon"), "epsilon"), dict(spec["options"])
-        for fractional in ("share", "rate"):
+        for fractional in ("share", "rate", "number"):
             if isinstance(options.get(fractional), str):
                 options[fractional] = written(options[fractional], fractional)
         name = spec["name"]

@@ -62,8 +62,9 @@ def plan(
     Mechanisms whose error depends on the data are weighed only with `like`: public counts of the same kind, or an
     earlier release, on which they are rehearsed. Never give private counts there, not even old ones. A shifted family
     that is forced without a `width` gets the best one for those counts, or for a reference population. `records`, a
-    public guess of how many records there will be, is enough to weigh sorted points and adaptive grids, by models of
-    their error, and the size of that population. With either the plan says whether it tells more than an even spread.
+    public guess of how many records there will be, is enough to weigh sorted points, adaptive grids and quadtrees, by
+    models of their error, and the size of that population. With either the plan says whether it tells more than an even
+    spread.
 
     >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=1)
     >>> sf.plan(policy, sf.histogram(), epsilon=1).mechanism.name

@@ -47,10 +47,11 @@ class SplitsAudit:
 
     def _alike(self, counts: Integers, seed: int) -> bool:
         form, source = self.form, SeededSource(seed)
-        splits: list[int] = []
+        levels = form.levels(counts)
+        splits = [] if form.number is None else [int(levels[0][0] + form.number.sample(1, source)[0])]
         leaves: list[int] = []
         reached = [0]
-        for level, table in enumerate(form.levels(counts)):
+        for level, table in enumerate(levels):
             able = [box for box in reached if not form.single[level][box]]
             noise = form.choice.sample(len(able), source).tolist() if able else []
             found = [
@@ -70,6 +71,7 @@ class SplitsAudit:
         """The largest loss over changes and databases."""
         worst: Finding | None = None
         reached, databases = 0, self.question.databases
+        laws = frozenset(law for law in (self.form.choice, self.form.noise, self.form.number) if law is not None)
         for edge in self.question.edges_in_time():
             reached += 1
             for base in databases:
@@ -83,7 +85,7 @@ class SplitsAudit:
                         event="the tree of boxes that tells most, and their numbers",
                         edges=reached,
                         databases=len(databases),
-                        laws=frozenset([self.form.choice, self.form.noise]),
+                        laws=laws,
                     )
         if worst is None:
             return None
@@ -92,9 +94,10 @@ class SplitsAudit:
         return replace(worst, loss=min(worst.loss, self.question.promised) if near else worst.loss, edges=reached)
 
     def loss(self, counts: Integers, other: Integers) -> float:
-        """What trees and numbers tell of the two, at most."""
+        """What trees and numbers tell of the two, at most: the number of all records is known beside them."""
         one, two = self.form.levels(counts), self.form.levels(other)
-        return max(self._one_way(one, two), self._one_way(two, one))
+        everybody = 0.0 if self.form.number is None else float(self.form.number.rate) * abs(int(one[0][0] - two[0][0]))
+        return everybody + max(self._one_way(one, two), self._one_way(two, one))
 
     def _one_way(self, one: Sequence[Integers], two: Sequence[Integers]) -> float:
         """The largest logarithm of how much likelier the first makes a tree and its numbers."""
