@@ -93,3 +93,23 @@ def test_nothing_is_refused_that_a_plan_without_options_chooses():
                 sf.plan(sf.bounded(grid(shape)), sf.ranges(), 1, mechanism=name)
             except (sf.InvalidInput, sf.TooLarge) as refusal:
                 assert "64-bit" not in str(refusal), (shape, name)
+
+
+WIDE = {"shifted": {"width": 4}, "shifted-edges": {"width": 4}}
+
+
+@pytest.mark.parametrize("policy", [sf.bounded, sf.unbounded, lambda line: sf.threshold(line, 2)], ids=["b", "u", "t"])
+def test_noise_without_room_is_refused_by_the_plan_and_by_nothing_after_it(policy):
+    """`dawa` and `consistent` refused where they drew: "nothing was recorded", and the ledger had been charged."""
+    chosen, finest = policy(sf.Line(0, 1, cells=16)), {}
+    for name in mechanisms():
+        for power in (1, 12, 15, 16, 17, 18):
+            epsilon = Fraction(1, 10**power)
+            try:
+                plan = sf.plan(chosen, sf.histogram(), epsilon, mechanism=name, **WIDE.get(name, {}))
+            except sf.SfumatoError:
+                break
+            plan.publish(np.full(16, MOST_RECORDS // 16), source=sf.SeededSource(power))
+            finest[name] = power
+    assert {"dawa", "consistent", "identity"} <= finest.keys()
+    assert 12 <= min(finest.values()) <= max(finest.values()) < 18, finest

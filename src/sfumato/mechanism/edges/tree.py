@@ -26,11 +26,12 @@ import numpy as np
 from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.linear import Incidence
-from sfumato.mechanism.base import AdditiveMechanism, Mechanism
+from sfumato.mechanism.base import AdditiveMechanism, Mechanism, require_integers
 from sfumato.mechanism.cells.strategies import no_options
 from sfumato.mechanism.entry import Entry
 from sfumato.mechanism.totals import with_exact_total
 from sfumato.noise import DiscreteLaplace
+from sfumato.noise.expansion import bits
 from sfumato.policies import Policy, Spanner, Transformed, transform
 
 PROJECTION_STEPS = 600
@@ -157,6 +158,10 @@ class ConsistentMechanism(TreeMechanism, AdditiveMechanism):
     def noise(self) -> DiscreteLaplace:
         """On every edge value."""
         return DiscreteLaplace(self.epsilon / self.edges.spanner.stretch)
+
+    def require_room(self) -> None:
+        """An edge value is at most all records, and its noise must fit beside it."""
+        require_integers(self.name, 1, 1 << bits(self.noise.rate), "Use a larger epsilon.")
 
     @property
     def privacy_loss(self) -> Fraction:

@@ -59,6 +59,10 @@ class DawaOnCells(MeasuredMechanism):
         """All of ε: a share for the runs, the rest for their totals."""
         return self.epsilon
 
+    def require_room(self) -> None:
+        """Of both stages."""
+        rules.require_room(self.policy.domain.size, self.epsilon, self._neighbours, self.options["queries"])
+
     @property
     def form(self) -> TwoStage:
         """DAWA on the counts along the curve."""
@@ -133,6 +137,10 @@ class DawaOnTree(TreeMechanism):
     def privacy_loss(self) -> Fraction:
         """The stretch times the cost of one edge."""
         return self.edges.spanner.stretch * self.edge_epsilon
+
+    def require_room(self) -> None:
+        """Of both stages, on the edge values."""
+        rules.require_room(len(self.edges.order), self.edge_epsilon, "edge", "entries")
 
     @property
     def form(self) -> TwoStage:

@@ -31,8 +31,10 @@ from sfumato._types import Floats, Integers
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number, fraction, positive_fraction
 from sfumato.mechanism.partitions.bucket_tree import UNITS, BucketTree, best_tree, flat_tree
-from sfumato.mechanism.partitions.partition import PRICE, Buckets, bounded, partition
+from sfumato.mechanism.partitions.partition import PRICE, Buckets, bounded, cost_noise, longest_run, partition
+from sfumato.mechanism.partitions.partition import require_room as partition_room
 from sfumato.noise import DiscreteLaplace, Source
+from sfumato.noise.expansion import bits
 from sfumato.noise.source import require
 
 # How many entries change by one between neighbours.
@@ -81,6 +83,19 @@ def budgets(epsilon: Number, ratio: Number, neighbours: str) -> tuple[Fraction, 
         )
     whole = positive_fraction(epsilon, "epsilon") / NEIGHBOURS[neighbours]
     return whole * share, whole * (1 - share)
+
+
+def require_room(length: int, epsilon: Fraction, neighbours: str, queries: str) -> None:
+    """Refuse, for lines of so many entries, what `measure` would refuse, whatever the entries: before it is paid for.
+
+    Where nothing is to be chosen nothing is drawn for the runs. A node may get a single unit of the rest.
+    """
+    first, second = budgets(epsilon, RATIO, neighbours)
+    levels = longest_run(length).bit_length() - 1
+    if levels:
+        cost_noise(first, levels)
+        partition_room(first, penalty(first, second, queries), levels)
+    bits(second / UNITS)
 
 
 def penalty(first: Fraction, second: Fraction, queries: str = "ranges") -> int:

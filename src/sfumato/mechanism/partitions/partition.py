@@ -126,7 +126,7 @@ def partition(x: Integers, *, epsilon: Fraction, penalty: int, source: Source, l
         return Buckets(np.arange(n), n)  # nothing to choose: no noise, no cost
     price = prices(levels)
     noise = cost_noise(epsilon, levels)
-    _require_room(epsilon, penalty, levels)
+    require_room(epsilon, penalty, levels)
     x = bounded(x)
     best = penalty - noise[0].sample(n, source)
     merged: list[NDArray[np.bool_]] = []
@@ -176,7 +176,7 @@ def _levels(longest: int) -> int:
     return levels
 
 
-def _require_room(epsilon: Fraction, penalty: int, levels: int) -> None:
+def require_room(epsilon: Fraction, penalty: int, levels: int) -> None:
     """Refuse parameters, never data, with which a sum of costs could leave 64 bits."""
     if bits(epsilon / max(shifts(levels))) + levels > ROOM or abs(penalty) << levels > 1 << ROOM:
         raise InvalidInput(
