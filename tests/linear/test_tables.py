@@ -60,3 +60,26 @@ def test_records_are_counted_into_every_table_without_the_product():
     assert np.array_equal(one, np.bincount(index[1], minlength=shape[1]))
     assert np.array_equal(other, np.bincount(index[2], minlength=7))
     assert math.prod(shape) > 1 << 61
+
+
+def test_which_tables_hold_others_is_what_comparing_all_of_them_says() -> None:
+    """Also with axes of one cell, the table of no axes, and two tables of one size, of which the first is taken."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        shape = tuple(rng.integers(1, 4, rng.integers(1, 7)).tolist())
+        every = [axes for k in range(len(shape) + 1) for axes in combinations(range(len(shape)), k)]
+        asked = [every[at] for at in rng.integers(0, len(every), rng.integers(0, 10))]
+        distinct = sorted({tuple(i for i in axes if shape[i] > 1) for axes in asked})
+        tables = Tables.holding(shape, asked)
+        assert tables.sets == tuple(a for a in distinct if not any(set(a) < set(other) for other in distinct))
+        plain = Tables(shape, tuple(distinct))  # also with tables that others hold
+        vector = rng.integers(0, 9, plain.length)
+        for axes in every:
+            own = {i for i in axes if shape[i] > 1}
+            holders = [at for at, held in enumerate(plain.sets) if own <= set(held)]
+            assert plain.holds(axes) == tables.holds(axes) == bool(holders)
+            if holders:
+                smallest = min(holders, key=plain.sizes.__getitem__)
+                kept = [at for at, i in enumerate(plain.sets[smallest]) if i not in own]
+                expected = plain.split(vector)[smallest].sum(axis=tuple(kept)).ravel()
+                assert plain.table(vector, axes).ravel().tolist() == expected.tolist()

@@ -111,5 +111,5 @@ def test_noise_without_room_is_refused_by_the_plan_and_by_nothing_after_it(polic
                 break
             plan.publish(np.full(16, MOST_RECORDS // 16), source=sf.SeededSource(power))
             finest[name] = power
-    assert {"dawa", "consistent", "identity"} <= finest.keys()
-    assert 12 <= min(finest.values()) <= max(finest.values()) < 18, finest
+    assert all(12 <= finest[name] < 18 for name in ("dawa", "consistent", "identity")), finest
+    assert max(finest.values()) < 18, finest

@@ -15,6 +15,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -245,11 +246,14 @@ def oversized_windows() -> bytes:
     return with_cells(description, 4)
 
 
-def tables(claimed: list[list[int]], rule: Description, rows: int = 4) -> Callable[[], bytes]:
-    """Tables in the place of the cells of a product of any size."""
+def tables(
+    claimed: list[list[int]], rule: Description, rows: int = 4, measured: list[list[int]] | None = None
+) -> Callable[[], bytes]:
+    """Tables in the place of the cells of a product of any size; those claimed are measured, or others."""
 
     def made() -> bytes:
-        description = described(rule, "marginals", tables=claimed, weights=[1] * len(claimed))
+        chosen = measured or claimed
+        description = described(rule, "marginals", tables=chosen, weights=[1] * len(chosen))
         return with_cells(description | {"format": 4, "tables": claimed}, rows)
 
     return made
@@ -316,6 +320,12 @@ RELEASES: dict[str, Callable[[], bytes]] = {
     "tables of all axes": tables([list(range(15))], policy("unbounded", *sides(15, 16))),
     "tables beside a long axis": tables([[1]], policy("bounded", axis(1 << 40), *sides(1, 4))),
     "tables of many parts": tables([list(range(20))], policy("bounded", *sides(25, 2)), rows=1 << 20),
+    "tables in tables": tables(
+        [list(axes) for axes in combinations(range(30), 3)],
+        policy("bounded", *sides(30, 2)),
+        rows=8 * 4060,
+        measured=[list(axes) for k in (1, 2, 3) for axes in combinations(range(30), k)],
+    ),
     "tables under a wide graph": tables(
         [[0]], policy("graph", *sides(30, 4), edges=[[0, 1], [1, -1]], publish_component_totals=False)
     ),

@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import accumulate
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -34,9 +36,10 @@ class Tables:
     @classmethod
     def holding(cls, shape: Sequence[int], asked: Iterable[Axes]) -> Tables:
         """The tables that hold all that is asked: those that no other one holds, in order."""
-        found = {real(shape, axes) for axes in asked}
-        largest = [axes for axes in found if not any(set(axes) < set(other) for other in found)]
-        return cls(tuple(shape), tuple(sorted(largest)))
+        found = sorted({real(shape, axes) for axes in asked})
+        having = _having(found)
+        largest = [axes for axes in found if _all_of(axes, having, len(found)).bit_count() == 1]  # held by itself alone
+        return cls(tuple(shape), tuple(largest))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -66,7 +69,7 @@ class Tables:
         holder = self._holder(axes)
         if holder is None:
             raise LookupError(f"no table holds the axes {axes}")
-        start = sum(self.sizes[:holder])
+        start = self._starts[holder]
         part = vector[start : start + self.sizes[holder]].reshape([self.shape[i] for i in self.sets[holder]])
         own = real(self.shape, axes)
         summed = part.sum(axis=tuple(at for at, i in enumerate(self.sets[holder]) if i not in own))
@@ -98,9 +101,34 @@ class Tables:
             start += size
 
     def _holder(self, axes: Axes) -> int | None:
-        own = set(real(self.shape, axes))
-        holders = [at for at, held in enumerate(self.sets) if own <= set(held)]
-        return min(holders, key=lambda at: self.sizes[at], default=None)
+        holders = _all_of(real(self.shape, axes), self._having, len(self.sets))
+        return self._by_size[(holders & -holders).bit_length() - 1] if holders else None
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *accumulate(self.sizes)]
+
+    @cached_property
+    def _by_size(self) -> list[int]:
+        return sorted(range(len(self.sets)), key=self.sizes.__getitem__)
+
+    @cached_property
+    def _having(self) -> dict[int, int]:
+        return _having([self.sets[at] for at in self._by_size])
+
+
+def _having(tables: Sequence[Axes]) -> dict[int, int]:
+    """For every axis the tables that have it, as the bits of a whole number: thousands are then compared at once."""
+    found: dict[int, bytearray] = {}
+    for at, axes in enumerate(tables):
+        for i in axes:
+            found.setdefault(i, bytearray(len(tables) // 8 + 1))[at >> 3] |= 1 << (at & 7)
+    return {i: int.from_bytes(bits, "little") for i, bits in found.items()}
+
+
+def _all_of(axes: Axes, having: dict[int, int], count: int) -> int:
+    """The tables that have all of these axes."""
+    return reduce(and_, (having.get(i, 0) for i in axes), (1 << count) - 1)
 
 
 def real(shape: Sequence[int], axes: Iterable[int]) -> Axes:

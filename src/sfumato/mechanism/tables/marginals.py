@@ -237,7 +237,8 @@ def marginals(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
     if known is not None and any(known.issuperset(axes) for axes in tables):
         raise InvalidInput(f"mechanism={NAME!r}: tables names one that is public under this policy; name it in exact.")
     needed = {tuple(sorted(known.intersection(axes))) for axes in tables} if known else set()
-    if not all(Tables(policy.domain.shape, exact).holds(axes) for axes in needed if axes):
+    public = Tables(policy.domain.shape, exact)
+    if not all(public.holds(axes) for axes in needed if axes):
         raise InvalidInput(f"mechanism={NAME!r}: exact must have the public part of every table.")
     lattice = Lattice(policy.domain.shape, tables, tuple(int(w) for w in weights), known)
     return MarginalsMechanism(
