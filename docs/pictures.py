@@ -1,7 +1,10 @@
-"""Makes the pictures of the documentation, from synthetic data alone: `python docs/pictures.py`."""
+"""Makes the pictures of the documentation, from a made-up city and, where they are, real pickups and counties:
+`python docs/pictures.py [folder of data]`.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +72,44 @@ def city_picture() -> None:
     figure.savefig(HERE / "city.png")
 
 
+def places_picture(data: Path) -> None:
+    """Pickups of public record, by hexagon and by county, as they would be published."""
+    import geopandas
+
+    from sfumato.release.cartography import fill, paths_of
+
+    pickups = data / "uber_nyc_2014_04.parquet"
+    counties = geopandas.read_parquet(data / "maps" / "us_counties_10m.parquet")
+    west, south, east, north = box = (-74.1, 40.55, -73.7, 40.92)
+    near = counties[counties.id.str[:2].isin(["34", "36"])].cx[west - 0.3 : east + 0.3, south - 0.2 : north + 0.2]
+    hexagons = sf.H3(8, cover=box)
+    regions = sf.Regions(near, id="id", repair=True)
+    figure = Figure(figsize=(11.6, 4.6), dpi=160, layout="constrained")
+    titles = {"pickups in a hexagon": hexagons, "pickups on a square kilometre": regions}
+    for ax, (title, place) in zip(figure.subplots(1, 2), titles.items(), strict=True):
+        plan = sf.plan(sf.policy(place, hide=sf.move("500 m")), sf.histogram(), epsilon=1.0)
+        # Seeded, so that the picture does not change: the pickups are a public record.
+        release = plan.publish(sf.count(pickups, place, lon="lon", lat="lat"), source=sf.SeededSource(11))
+        frame = release.to_geopandas(density=True).iloc[:-1]
+        values = frame["value" if place is hexagons else "density"].to_numpy()
+        outlines = place.axes[0].outlined
+        norm = PowerNorm(0.5, 0, float(np.quantile(values, 0.997)))
+        image = fill(ax, paths_of(outlines), values, "GnBu", norm)
+        error = float(np.median(frame["stderr"]))
+        ax.set_title(f"{title}: {plan.mechanism.name}, ε = 1, ±{error:.1f} of each", fontsize=9, color=INK)
+        ax.set(xlim=(west, east), ylim=(south, north), xticks=[], yticks=[])
+        ax.set_aspect(1 / np.cos(np.radians((south + north) / 2)))
+        for side in ax.spines.values():
+            side.set_color(GREY)
+        bar = figure.colorbar(image, ax=ax, fraction=0.05, aspect=30, pad=0.02, extend="max")
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=8, colors=INK)
+    figure.savefig(HERE / "places.png")
+
+
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)
+    given = Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/data")
     city_picture()
+    if given.exists():
+        places_picture(given)

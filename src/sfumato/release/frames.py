@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._types import Floats
-from sfumato.domain import Axis, Domain, Labels
+from sfumato.domain import Axis, Domain, Hexagons, Labels
 from sfumato.domain.instants import Instants
 from sfumato.domain.ordered import Ordered
+from sfumato.domain.places import ELSEWHERE, Places
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.exact import shown
 from sfumato.naming import nearest
@@ -123,9 +124,23 @@ def dataset(keys: Sequence[Key], shape: tuple[int, ...], figures: Mapping[str, F
 
 def dataset_of_cells(release: Release, cells: Answer) -> Any:
     """Every cell of a release, one dimension an axis."""
-    found = dataset(all_keys(release.domain), release.domain.shape, measures(cells))
+    found = _indexed(dataset(all_keys(release.domain), release.domain.shape, measures(cells)), release.domain)
     told = {"guarantee": str(release.guarantee), "release": release.id, "confidence": cells.confidence}
     return found.assign_attrs(told)
+
+
+def _indexed(found: Any, domain: Domain) -> Any:
+    """A Dataset with the numbers of its hexagons as xdggs reads them, and what is elsewhere beside them. Of several
+    places, where some records are elsewhere on one side alone, all stays as it is.
+    """
+    hexagons = [i for i, axis in enumerate(domain.axes) if axis.reads == "places" and cast(Places, axis).indexed]
+    if len(hexagons) != 1:
+        return found
+    axis, along = cast(Hexagons, domain.axes[hexagons[0]]), found["value"].dims[hexagons[0]]
+    away = {f"{name}_{ELSEWHERE}": part.isel({along: -1}, drop=True) for name, part in found.data_vars.items()}
+    about = {"grid_name": "h3", "level": axis.resolution}
+    within = found.isel({along: slice(None, -1)})
+    return within.assign_coords({"cell_ids": (along, axis.indices, about)}).assign(away)
 
 
 def _apart(names: Sequence[str], taken: Mapping[str, Any]) -> list[str]:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato._types import Floats
 from sfumato.domain.geometries import geometries
 from sfumato.domain.ground import WGS84
 from sfumato.domain.outlines import Outlines
+from sfumato.domain.surface import square_metres
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.exact import shown
 from sfumato.files import replacing
@@ -41,6 +43,7 @@ def to_geojson(
     level: str | None = None,
     by: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | None = None,
+    density: bool = False,
     confidence: float = 0.95,
 ) -> Path:
     """A FeatureCollection of outlines with `count`, `stderr`, `low` and `high`, in WGS84: outlines of regions in
@@ -54,6 +57,7 @@ def to_geojson(
     shapes = iter(_in_wgs84(drawn).oriented.coordinates())
     figures = measures(drawn.table)
     columns = drawn.columns({"count": figures.pop("value"), **figures})
+    columns |= _dense(drawn, columns) if density else {}
     names = [json.dumps(name) for name in columns]
     ids, label = _ids(drawn, columns)
     about = {
@@ -83,6 +87,7 @@ def to_geopandas(
     level: str | None = None,
     by: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | None = None,
+    density: bool = False,
     confidence: float = 0.95,
 ) -> Any:
     """A GeoDataFrame with one row a cell or group: its name or bounds, value, stderr, low and high, and its outline."""
@@ -93,6 +98,7 @@ def to_geopandas(
     drawn = mapped(release.domain, view, level=level, by=by, where=where, confidence=confidence)
     shape = tuple(len(key.cells) for key in drawn.place)
     columns = drawn.columns(measures(drawn.table))
+    columns |= _dense(drawn, columns) if density else {}
     frame = rows_of(drawn.place, shape, {name: part.reshape(shape) for name, part in columns.items()}).to_pandas()
     shapes = np.full(len(drawn.located), None, dtype=object)
     shapes[drawn.located] = geometries(drawn.outlines, "A frame of GeoPandas")
@@ -126,6 +132,23 @@ def to_geoparquet(frame: Any, path: str | Path, version: str) -> Path:
     return Path(path)
 
 
+def _dense(drawn: Map, columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Square kilometres of every row, and how many records there are on each, for every column of values."""
+    if drawn.crs is None:
+        raise InvalidInput(
+            "density=True needs to know where the grid lies, and this one is of plain numbers. Nothing was written. "
+            "Build it with crs=."
+        )
+    area = np.full(len(drawn.located), np.nan)
+    area[drawn.located] = square_metres(_in_degrees(drawn, "The area of the cells of this grid")) / 1e6
+    found = {"area": area}
+    for name, values in columns.items():
+        for figure in ("value", "count"):
+            if name == figure or name.startswith(f"{figure}_"):
+                found["density" + name.removeprefix(figure)] = values / area
+    return found
+
+
 def _in_wgs84(drawn: Map) -> Outlines:
     """The outlines in degrees of WGS84; refused for grids of another CRS, whose sides would bend."""
     crs = drawn.crs
@@ -136,10 +159,18 @@ def _in_wgs84(drawn: Map) -> Outlines:
             f"GeoJSON is in degrees of WGS84, and this grid is in {crs[:60]}. Nothing was written. Use to_geoparquet, "
             "or to_parquet."
         )
+    return _in_degrees(drawn, "GeoJSON of regions in another CRS than WGS84")
+
+
+def _in_degrees(drawn: Map, purpose: str) -> Outlines:
+    """The outlines with their corners in degrees of WGS84."""
+    crs = drawn.crs
+    if crs is None or crs in WGS84:
+        return drawn.outlines
     try:
         import pyproj
     except ImportError as error:
-        raise MissingExtra("pyproj", "geo", "GeoJSON of regions in another CRS than WGS84") from error
+        raise MissingExtra("pyproj", "geo", purpose) from error
     there = pyproj.Transformer.from_crs(crs, WGS84[0], always_xy=True)
     return replace(drawn.outlines, points=np.stack(there.transform(*drawn.outlines.points.T), axis=-1))
 

@@ -89,7 +89,7 @@ def mapped(
         )
     place, rest = question.keys[: len(at)], question.keys[len(at) :]
     axes = [domain.axes[i] for i in at]
-    located, outlines = _boxes(place) if len(at) == 2 else _outlined(cast(Places, axes[0]), place[0], level)
+    located, outlines = _boxes(place) if len(at) == 2 else outlines_of_rows(cast(Places, axes[0]), place[0], level)
     table = tabled(view, question, check_confidence(confidence), "bracket")
     return Map(place, rest, table, located, outlines, crs_of(axes))
 
@@ -143,7 +143,8 @@ def _boxes(keys: Sequence[Key]) -> tuple[NDArray[np.bool_], Outlines]:
     return np.ones(len(x0), np.bool_), rectangles(x0, y0, x1, y1)
 
 
-def _outlined(axis: Places, key: Key, level: str | None) -> tuple[NDArray[np.bool_], Outlines]:
+def outlines_of_rows(axis: Places, key: Key, level: str | None) -> tuple[NDArray[np.bool_], Outlines]:
+    """Which cells or groups lie somewhere, and their outlines."""
     if level is None:
         located = key.cells < axis.cells - 1
         return located, axis.outlined.taken(key.cells[located])

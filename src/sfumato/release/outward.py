@@ -34,8 +34,18 @@ class Outward:
 
         return framed(table_of_cells(self._release, self._release._clipped_cells(confidence)), kind)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table of `to_frame`, for whatever takes Arrow by its PyCapsule interface: `polars.DataFrame(release)`,
+        `pyarrow.table(release)`, a query of DuckDB.
+        """
+        return self.to_frame().__arrow_c_stream__(requested_schema)
+
     def to_xarray(self, *, confidence: float = 0.95) -> Any:
-        """The cells as an `xarray.Dataset` with the variables value, stderr, low and high, one dimension an axis."""
+        """The cells as an `xarray.Dataset` with the variables value, stderr, low and high, one dimension an axis.
+
+        Hexagons have their numbers as the coordinate `cell_ids`, with grid and level as its attributes, which
+        `xdggs.decode` reads; elsewhere has none, and stands beside them, in `value_elsewhere` and so on.
+        """
         from sfumato.release.frames import dataset_of_cells
 
         return dataset_of_cells(self._release, self._release._clipped_cells(confidence))
@@ -61,6 +71,7 @@ class Outward:
         level: str | None = None,
         by: str | Iterable[str] | None = None,
         where: Mapping[str, Any] | None = None,
+        density: bool = False,
         confidence: float = 0.95,
     ) -> Path:
         """Write regions, hexagons or the cells of a grid as outlines in WGS84 with their estimates; on a product
@@ -78,7 +89,9 @@ class Outward:
         from sfumato.release.geography import to_geojson
 
         view = self._release._on_a_map(level)
-        return to_geojson(self._release, view, path, level=level, by=by, where=where, confidence=confidence)
+        return to_geojson(
+            self._release, view, path, level=level, by=by, where=where, density=density, confidence=confidence
+        )
 
     def to_geopandas(
         self,
@@ -86,14 +99,16 @@ class Outward:
         *,
         by: str | Iterable[str] | None = None,
         where: Mapping[str, Any] | None = None,
+        density: bool = False,
         confidence: float = 0.95,
     ) -> Any:
         """A GeoDataFrame with one row a region, hexagon or cell of a grid: its name or bounds, value, stderr, low and
         high, and its outline in the CRS of the domain.
 
         With `level` one row a group, as `answer(by=level)` has them. On a product everything else is summed over; with
-        `by` there is one column a group, such as value_bike, and `where` says which part is meant. Elsewhere is the
-        last row, and has no geometry. Needs ``sfumato[geo]``.
+        `by` there is one column a group, such as value_bike, and `where` says which part is meant. With `density` two
+        columns more: the area in square kilometres of the ellipsoid, and the value on each. Elsewhere is the last row,
+        and has no geometry. Needs ``sfumato[geo]``.
 
         >>> import geopandas, shapely
         >>> boxes = [shapely.box(x, 0, x + 1, 2) for x in range(3)]
@@ -110,7 +125,9 @@ class Outward:
         from sfumato.release.geography import to_geopandas
 
         view = self._release._on_a_map(level)
-        return to_geopandas(self._release, view, level=level, by=by, where=where, confidence=confidence)
+        return to_geopandas(
+            self._release, view, level=level, by=by, where=where, density=density, confidence=confidence
+        )
 
     def to_geoparquet(
         self,
@@ -120,6 +137,7 @@ class Outward:
         level: str | None = None,
         by: str | Iterable[str] | None = None,
         where: Mapping[str, Any] | None = None,
+        density: bool = False,
         confidence: float = 0.95,
     ) -> Path:
         """Write the same frame as GeoParquet 1.1, or 2.0 where the packages that are installed can.
@@ -132,7 +150,8 @@ class Outward:
         """
         from sfumato.release.geography import to_geoparquet
 
-        return to_geoparquet(self.to_geopandas(level, by=by, where=where, confidence=confidence), path, version)
+        frame = self.to_geopandas(level, by=by, where=where, density=density, confidence=confidence)
+        return to_geoparquet(frame, path, version)
 
     def plot(
         self,

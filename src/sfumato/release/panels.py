@@ -7,11 +7,9 @@ over. All maps of a picture have one scale of colours, and all its curves one sc
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
@@ -19,15 +17,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.domain import Domain, Interval
-from sfumato.domain.factor import PLACE, Factor
+from sfumato.domain.factor import PLACE
 from sfumato.domain.instants import Instants
+from sfumato.domain.on_maps import places as drawable
 from sfumato.domain.ordered import Ordered
+from sfumato.domain.places import Places
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
 from sfumato.reading import visible
 from sfumato.release.asking import asked, positions
-from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, blank, quiet
+from sfumato.release.by_level import level_of
+from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, quiet
+from sfumato.release.cartography import outlined
 from sfumato.release.keys import Key
+from sfumato.release.sheets import (
+    UNKNOWN,
+    Sheet,
+    colours,
+    crs_of_axes,
+    metres_of,
+    named,
+    number,
+    panels_of,
+    scale_bar,
+    topmost,
+)
 from sfumato.release.table import Table
 
 if TYPE_CHECKING:
@@ -37,8 +51,6 @@ MOST_PANELS = 12
 MOST_LINES = 4  # curves in one panel, each with its band
 MOST_BARS = 60  # in one panel
 _COLOURS = (ACCENT, "#c26b1f", "#1f7a7a", "#8a8d94")
-_OFFSET = re.compile(r"(Z|[+-][0-9]{2}:[0-9]{2})$")
-_UNKNOWN = "the error of these estimates depends on the data and is not stated"
 
 
 @dataclass(frozen=True)
@@ -50,8 +62,10 @@ class Layout:
 
 
 def needs_panels(domain: Domain) -> bool:
-    """Whether a release on it is drawn as answers: more than two axes, or one of times, cycles or bins."""
-    return domain.ndim > 2 or any(axis.ordered and not isinstance(axis, Interval) for axis in domain.axes)
+    """Whether a release on it is drawn as answers: more than two axes, or one of regions, times or bins."""
+    return domain.ndim > 2 or any(
+        axis.reads == "places" or (axis.ordered and not isinstance(axis, Interval)) for axis in domain.axes
+    )
 
 
 def draw(release: Release, by: Any, where: Any, confidence: float, colormap: str) -> tuple[Any, str]:
@@ -59,11 +73,15 @@ def draw(release: Release, by: Any, where: Any, confidence: float, colormap: str
     domain = release.domain
     named = tuple(where) if isinstance(where, Mapping) else ()
     layout = _layout(domain, _asked(domain, by) if by is not None else _usual(domain, named))
-    names = [domain.names[i] for i in (*layout.along, *layout.panels)]
+    levels = _levels(domain, by)
+    names = [levels.get(i, domain.names[i]) for i in (*layout.along, *layout.panels)]
     _require_few(asked(domain, None, {}, where, names, "bracket").keys, layout)
     table = cast(Table, release.answer(by=names, where=where, confidence=confidence))
+    place = domain.axes[layout.along[0]]
     if len(layout.along) == 2:
         figure, note = _maps(table, colormap)
+    elif place.reads == "places":
+        figure, note = outlined(table, cast(Places, place), levels.get(layout.along[0]), colormap)
     elif table.keys[0].axis.ordered:
         figure, note = _curves(table)
     else:
@@ -82,11 +100,18 @@ def _asked(domain: Domain, by: Any) -> tuple[int, ...]:
     return tuple(dict.fromkeys(axis for name in names for axis in positions(domain, name)))
 
 
+def _levels(domain: Domain, by: Any) -> dict[int, str]:
+    """The levels among the names, by the axes that they are of."""
+    names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    found = {name: level_of(domain, name) for name in names}
+    return {level[0]: name for name, level in found.items() if level is not None}
+
+
 def _usual(domain: Domain, named: Sequence[str]) -> tuple[int, ...]:
     """The place and one factor with few values; without a place the first order, of time rather, and one such."""
     asked = {axis for name in named for axis in positions(domain, name)}
     factors = [factor for factor in domain.factors if not asked & set(factor.positions)] or list(domain.factors)
-    places = [factor for factor in domain.factors if _is_map(domain, factor)]
+    places = [factor for factor in factors if factor.positions in drawable(domain)]
     ordered = [factor for factor in factors if len(factor.positions) == 1 and domain.axes[factor.positions[0]].ordered]
     times = [factor for factor in ordered if domain.axes[factor.positions[0]].reads == "times"]
     first = [*(place for place in places if place.name == PLACE), *places, *times, *ordered, *factors][0]
@@ -102,17 +127,14 @@ def _usual(domain: Domain, named: Sequence[str]) -> tuple[int, ...]:
     return (*first.positions, *(few[0].positions if few else ()))
 
 
-def _is_map(domain: Domain, factor: Factor) -> bool:
-    return [domain.axes[i].reads for i in factor.positions] == ["numbers", "numbers"]
-
-
 def _layout(domain: Domain, axes: tuple[int, ...]) -> Layout:
     """Two axes of numbers of one factor are a map; else one axis is drawn along, in its order if one has an order."""
     for factor in domain.factors:
         pair = tuple(i for i in factor.positions if i in axes and domain.axes[i].reads == "numbers")[:2]
         if len(pair) == 2:
             return Layout(pair, tuple(axis for axis in axes if axis not in pair))
-    ordered = [axis for axis in axes if domain.axes[axis].ordered]
+    outlines = [axis for axis in axes if domain.axes[axis].reads == "places"]
+    ordered = outlines or [axis for axis in axes if domain.axes[axis].ordered]
     along = max(ordered or axes, key=lambda axis: (domain.axes[axis].reads == "times", domain.axes[axis].cells))
     return Layout((along,), tuple(axis for axis in axes if axis != along))
 
@@ -127,7 +149,8 @@ def _require_few(keys: Sequence[Key], layout: Layout) -> None:
             f"{names} would be {count:,} panels; a picture has at most {MOST_PANELS}. Nothing was drawn. Ask for fewer "
             "with where=, or name other axes in by=."
         )
-    if len(layout.along) == 1 and not first.axis.ordered and len(first.cells) > MOST_BARS:
+    bars = len(layout.along) == 1 and not first.axis.ordered and first.axis.reads != "places"
+    if bars and len(first.cells) > MOST_BARS:
         raise InvalidInput(
             f"{len(first.cells)} labels of {first.axis.name!r} are too many bars for one panel (at most {MOST_BARS}). "
             "Nothing was drawn. Ask for fewer with where=."
@@ -144,89 +167,41 @@ def _said(domain: Domain, where: Mapping[str, Any] | None, spoken: set[int]) -> 
 # ------------------------------------------------------------------------------------------- how it is drawn
 
 
-def _panels(keys: Sequence[Key]) -> list[tuple[tuple[int, ...], str]]:
-    """The place of every panel in the table, and its title."""
-    named = [_titles(key) for key in keys]
-    cells = product(*(range(len(names)) for names in named))
-    return [(at, ", ".join(names[i] for names, i in zip(named, at, strict=True))) for at in cells]
-
-
-def _titles(key: Key) -> list[str]:
-    """What the cells are called above a panel; times as short as they may be."""
-    if key.axis.reads != "times" or key.axis.winds:
-        return key.names
-    begins = [_OFFSET.sub("", name) for name in key.short_names]
-    for needless in ("T00:00:00", "T00:00"):
-        if all(name.endswith(needless) for name in begins):
-            return [name.removesuffix(needless).replace("T", " ") for name in begins]
-    return [name.replace("T", " ") for name in begins]
-
-
-@dataclass(frozen=True)
-class _Sheet:
-    """A figure with panels, some four a row, that share their scales."""
-
-    figure: Any
-    axes: list[Any]
-    columns: int
-
-    @classmethod
-    def of(cls, count: int, wide: float, tall: float) -> _Sheet:
-        """An empty one with so many panels."""
-        columns = 3 if count in (5, 6, 9) else min(count, 4)
-        rows = -(-count // columns)
-        size = (max(wide * columns + 1.2, 6.0), tall * rows + 1.2)
-        figure = blank(size, "compressed", "Drawing a release")
-        every = list(figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel())
-        for empty in every[count:]:
-            empty.set_visible(False)
-        return cls(figure, every[:count], columns)
-
-    def label(self, across: str, up: str) -> None:
-        """What is along the sides, at the outer panels alone."""
-        for i, ax in enumerate(self.axes):
-            low, left = i + self.columns >= len(self.axes), i % self.columns == 0
-            ax.tick_params(labelbottom=low, labelleft=left)
-            ax.set_xlabel(visible(across) if low else "", size=9, color=INK, **LITERAL)
-            ax.set_ylabel(visible(up) if left else "", size=9, color=INK, **LITERAL)
-
-
 def _maps(table: Table, colormap: str) -> tuple[Any, str]:
     """A map for every panel, all with one scale of colours."""
     across, up, *rest = table.keys
-    panels = _panels(rest)
+    panels = panels_of(rest)
     ends = [_edges(key) for key in (across, up)]
-    ratio = (ends[0][-1] - ends[0][0]) / (ends[1][-1] - ends[1][0])
-    alike = 0.25 <= ratio <= 4
+    metres = metres_of(crs_of_axes([across.axis]), ends[1][0], ends[1][-1])
+    true = 1.0 if metres is None else metres[1] / metres[0]
+    ratio = (ends[0][-1] - ends[0][0]) / (ends[1][-1] - ends[1][0]) / true
+    alike = metres is not None or 0.25 <= ratio <= 4
     size = 5.4 if len(panels) == 1 else 2.9
-    sheet = _Sheet.of(len(panels), size, min(max(size / ratio if alike else size, 1.8), 6.0))
-    top = max(float(np.quantile(table.value, 0.998)), 1.0)  # a few peaks must not bleach the rest
+    sheet = Sheet.of(len(panels), size, min(max(size / ratio if alike else size, 1.8), 6.0))
+    top = topmost(table.value)
     for (at, title), ax in zip(panels, sheet.axes, strict=True):
         values = table.value[(slice(None), slice(None), *at)]
         image = ax.pcolormesh(*ends, values.T, cmap=colormap, vmin=0.0, vmax=top, rasterized=True)
-        ax.set_aspect("equal" if alike else "auto")
+        ax.set_aspect(true if alike else "auto")
         ax.locator_params(nbins=8 if len(panels) == 1 else 4)
-        _named(ax, title)
+        named(ax, title)
         quiet(ax)
+        if metres is not None:
+            scale_bar(ax, metres[0])
     sheet.label(across.axis.name, up.axis.name)
-    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-    extend = beyond[bool((table.value < 0).any()), bool((table.value > top).any())]
-    bar = sheet.figure.colorbar(image, ax=sheet.axes, extend=extend, fraction=0.05, aspect=28, pad=0.02)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=8, colors=SOFT, length=2)
-    bar.set_label("estimated records per cell", size=9, color=INK)
+    colours(sheet, image, table.value, top, "estimated records per cell")
     if np.isnan(table.stderr).any():
-        return sheet.figure, _UNKNOWN
-    return sheet.figure, f"standard error of a cell: ±{_number(float(np.median(table.stderr)))}"
+        return sheet.figure, UNKNOWN
+    return sheet.figure, f"standard error of a cell: ±{number(float(np.median(table.stderr)))}"
 
 
 def _curves(table: Table) -> tuple[Any, str]:
     """A curve with the band of its intervals for every group: together where they are few, else a panel each."""
     along, *rest = table.keys
-    groups = _panels(rest)
+    groups = panels_of(rest)
     together = len(groups) <= MOST_LINES
     count = 1 if together else len(groups)
-    sheet = _Sheet.of(count, 8.4 if count == 1 else 3.2, 4.0 if count == 1 else 2.2)
+    sheet = Sheet.of(count, 8.4 if count == 1 else 3.2, 4.0 if count == 1 else 2.2)
     edges, known = _edges(along), not np.isnan(table.low).any()
     for i, (at, title) in enumerate(groups):
         ax, colour = sheet.axes[0 if together else i], _COLOURS[i] if together else ACCENT
@@ -235,7 +210,7 @@ def _curves(table: Table) -> tuple[Any, str]:
             ends = [np.append(array, array[-1]) for array in (low, high)]
             ax.fill_between(edges, *ends, step="post", color=colour, alpha=0.2, linewidth=0)
         ax.stairs(value, edges, color=colour, linewidth=1.3, baseline=None, label=f"group {i}")
-        _named(ax, "" if together else title)
+        named(ax, "" if together else title)
     for ax in sheet.axes:
         ax.axhline(0, color=SOFT, linewidth=0.6, zorder=1)
         ax.set_xlim(edges[0], edges[-1])
@@ -246,15 +221,15 @@ def _curves(table: Table) -> tuple[Any, str]:
         words = sheet.axes[0].legend(loc="best", fontsize=8, frameon=False, labelcolor=INK).get_texts()
         for text, (_, title) in zip(words, groups, strict=True):
             text.set(text=visible(title), **LITERAL)
-    return sheet.figure, f"bands: {100 * table.confidence:g} % intervals" if known else _UNKNOWN
+    return sheet.figure, f"bands: {100 * table.confidence:g} % intervals" if known else UNKNOWN
 
 
 def _bars(table: Table) -> tuple[Any, str]:
     """Bars with whiskers, a panel for every group."""
     along, *rest = table.keys
-    panels = _panels(rest)
+    panels = panels_of(rest)
     tall = max(1.4, 0.6 + 0.24 * len(along.cells))
-    sheet = _Sheet.of(len(panels), 6.4 if len(panels) == 1 else 2.9, tall)
+    sheet = Sheet.of(len(panels), 6.4 if len(panels) == 1 else 2.9, tall)
     at, known = np.arange(len(along.cells))[::-1], not np.isnan(table.low).any()  # the first label on top
     for (place, title), ax in zip(panels, sheet.axes, strict=True):
         value, low, high = (array[(slice(None), *place)] for array in (table.value, table.low, table.high))
@@ -264,10 +239,10 @@ def _bars(table: Table) -> tuple[Any, str]:
             ax.errorbar(value, at, xerr=whisker, fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5)
         ax.axvline(0, color=SOFT, linewidth=0.6)
         ax.set_yticks(at, labels=[visible(name) for name in along.names], **LITERAL)
-        _named(ax, title)
+        named(ax, title)
         quiet(ax)
     sheet.label("estimated records", along.axis.name)
-    return sheet.figure, f"bars: estimates; whiskers: {100 * table.confidence:g} % intervals" if known else _UNKNOWN
+    return sheet.figure, f"bars: estimates; whiskers: {100 * table.confidence:g} % intervals" if known else UNKNOWN
 
 
 def _edges(key: Key) -> NDArray[np.float64]:
@@ -301,12 +276,3 @@ def _clock(name: str | None) -> tzinfo | None:
     if name is None or name == "UTC":
         return UTC
     return datetime.strptime(name, "%z").tzinfo if name[0] in "+-" else ZoneInfo(name)
-
-
-def _named(ax: Any, title: str) -> None:
-    if title:
-        ax.set_title(visible(title), loc="left", size=9, color=INK, pad=4, **LITERAL)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"

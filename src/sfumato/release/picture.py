@@ -21,6 +21,7 @@ from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, blank, file_kind,
 from sfumato.release.intervals import check_confidence
 from sfumato.release.panels import draw, needs_panels
 from sfumato.release.points import distribution_knots, groups, sorted_points
+from sfumato.release.sheets import crs_of_axes, metres_of, scale_bar
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
@@ -84,12 +85,24 @@ def _size(release: Release) -> tuple[float, float]:
 
 def _ratio(release: Release) -> float:
     (left, right), (bottom, top) = map(_extent, release.domain.axes)
-    return (right - left) / (top - bottom)
+    return (right - left) / (top - bottom) / _true(release)
+
+
+def _on_the_ground(release: Release) -> tuple[float, float] | None:
+    """How many metres a unit along each axis is; None where nobody knows."""
+    axes = release.domain.axes
+    return metres_of(crs_of_axes(axes), *_extent(axes[1]))
+
+
+def _true(release: Release) -> float:
+    """How much longer a unit of y is than one of x."""
+    metres = _on_the_ground(release)
+    return 1.0 if metres is None else metres[1] / metres[0]
 
 
 def _equal_units(release: Release) -> bool:
     """Whether both axes are drawn to one scale: not where that would leave a ribbon."""
-    return release.domain.is_spatial and 0.25 <= _ratio(release) <= 4
+    return release.domain.is_spatial and (_on_the_ground(release) is not None or 0.25 <= _ratio(release) <= 4)
 
 
 def _error_varies(release: Release) -> bool:
@@ -119,7 +132,7 @@ def _draw_cloud(ax: Any, release: Release) -> str:
     x, y = release.domain.intervals
     dot = float(np.clip(40_000 / max(len(middles), 1), 1.0, 60.0))
     ax.scatter(*middles.T, s=dot, color=ACCENT, alpha=0.55, linewidths=0)
-    ax.set(xlim=(x.low, x.high), ylim=(y.low, y.high), aspect="equal" if _equal_units(release) else "auto")
+    ax.set(xlim=(x.low, x.high), ylim=(y.low, y.high), aspect=_true(release) if _equal_units(release) else "auto")
     ax.set_xlabel(visible(x.name), size=9, color=INK, **LITERAL)
     ax.set_ylabel(visible(y.name), size=9, color=INK, **LITERAL)
     quiet(ax)
@@ -137,7 +150,7 @@ def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, t
         values.T,  # axis 0 is x and runs to the right
         origin="lower",
         extent=(*_extent(x), *_extent(y)),
-        aspect="equal" if _equal_units(release) else "auto",
+        aspect=_true(release) if _equal_units(release) else "auto",
         cmap=colormap,
         vmin=0.0,
         vmax=top,
@@ -152,6 +165,9 @@ def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, t
     ax.set_xlabel(visible(x.name), size=9, color=INK, **LITERAL)
     ax.set_ylabel(visible(y.name), size=9, color=INK, **LITERAL)
     quiet(ax)
+    metres = _on_the_ground(release)
+    if metres is not None:
+        scale_bar(ax, metres[0])
     for axis, place in ((x, ax.xaxis), (y, ax.yaxis)):
         if axis.named:
             shown, names = range(0, axis.cells, max(1, axis.cells // 12)), axis.cell_names()

@@ -45,6 +45,10 @@ class Table(Answer):
 
         return framed(rows_of(self.keys, np.shape(self.value), measures(self)), kind)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table of `to_frame`, for whatever takes Arrow by its PyCapsule interface."""
+        return self.to_frame().__arrow_c_stream__(requested_schema)
+
     def to_xarray(self) -> Any:
         """An `xarray.Dataset` with the variables value, stderr, low and high and one dimension a name in `by`."""
         from sfumato.release.frames import dataset, measures

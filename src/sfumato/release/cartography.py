@@ -1,0 +1,92 @@
+"""Regions and hexagons as a map: every one with its outline, in the colour of its estimate, at true proportions.
+
+Outlines are public, as the domain is. Elsewhere lies nowhere, and is told in words below.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato._types import Floats, Integers
+from sfumato.domain.outlines import Outlines
+from sfumato.domain.places import Places
+from sfumato.reading import visible
+from sfumato.release.canvas import SOFT, quiet
+from sfumato.release.maps import outlines_of_rows
+from sfumato.release.sheets import UNKNOWN, Sheet, colours, metres_of, named, number, panels_of, scale_bar, topmost
+from sfumato.release.table import Table
+
+_MOVE, _LINE, _CLOSE = 1, 2, 79  # what matplotlib calls the corners of a path
+# Beyond so many shapes their borders would be all that is seen.
+_FEW, _MANY = 400, 4000
+
+
+def outlined(table: Table, place: Places, level: str | None, colormap: str) -> tuple[Any, str]:
+    """A map for every panel, of the cells or of the groups of a level, all with one scale of colours; and what is to be
+    said below.
+    """
+    from matplotlib.colors import Normalize
+
+    first, *rest = table.keys
+    there, outlines = outlines_of_rows(place, first, level)
+    located, what = np.flatnonzero(there), place.what[:-1] if level is None else level
+    x0, y0, x1, y1 = outlines.bounds
+    metres = metres_of(place.crs, y0, y1)
+    true = 1.0 if metres is None else metres[1] / metres[0]
+    ratio = float(np.clip((x1 - x0) / max(y1 - y0, 1e-300) / true, 0.2, 5.0))
+    panels = panels_of(rest)
+    size = 5.4 if len(panels) == 1 else 2.9
+    sheet = Sheet.of(len(panels), size, min(max(size / ratio, 1.8), 7.0))
+    top, paths = topmost(table.value[located]), paths_of(outlines)
+    for (at, title), ax in zip(panels, sheet.axes, strict=True):
+        image = fill(ax, paths, table.value[(located, *at)], colormap, Normalize(0.0, top))
+        margin = 0.02 * (x1 - x0), 0.02 * (y1 - y0)
+        ax.set(xlim=(x0 - margin[0], x1 + margin[0]), ylim=(y0 - margin[1], y1 + margin[1]))
+        ax.set_aspect(true)
+        ax.locator_params(nbins=8 if len(panels) == 1 else 4)
+        named(ax, title)
+        quiet(ax)
+        if metres is not None:
+            scale_bar(ax, metres[0])
+    sheet.label("longitude" if true != 1.0 else "x", "latitude" if true != 1.0 else "y")
+    colours(sheet, image, table.value[located], top, visible(f"estimated records per {what}"))
+    return sheet.figure, "; ".join(_told(table, there, visible(what)))
+
+
+def paths_of(outlines: Outlines) -> list[Any]:
+    """One path a region; its holes run the other way, and stay empty."""
+    from matplotlib.path import Path
+
+    turned = outlines.oriented
+    codes = np.full(len(turned.points), _LINE, np.uint8)
+    codes[turned.rings[:-1]], codes[turned.rings[1:] - 1] = _MOVE, _CLOSE
+    starts: Integers = turned.rings[turned.parts[turned.regions]]
+    ends = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+    return [Path(turned.points[a:b], codes[a:b], closed=False) for a, b in ends]
+
+
+def fill(ax: Any, paths: list[Any], values: Floats, colormap: str, norm: Any) -> Any:
+    """The shapes in the colours of their values, with thin borders where they are few enough to be seen."""
+    from matplotlib.collections import PathCollection
+
+    many = len(paths)
+    edge, wide = (SOFT, 0.5) if many <= _FEW else ((1, 1, 1, 0.5), 0.2) if many <= _MANY else ("face", 0.15)
+    shapes = PathCollection(paths, cmap=colormap, norm=norm, edgecolors=edge, linewidths=wide)
+    shapes.set_array(np.asarray(values))
+    shapes.set_rasterized(many > _MANY)
+    ax.add_collection(shapes, autolim=False)
+    return shapes
+
+
+def _told(table: Table, located: NDArray[np.bool_], what: str) -> list[str]:
+    """The error of what is drawn, and what is elsewhere."""
+    found = [UNKNOWN]
+    if not np.isnan(table.stderr).any():
+        found = [f"standard error of a {what}: ±{number(float(np.median(table.stderr[located])))}"]
+    away = table.value[~located]
+    if away.size:
+        found.append(f"elsewhere, and not drawn: {number(max(float(away.sum()), 0.0))}")
+    return found
