@@ -104,8 +104,8 @@ def test_points_of_every_kind(space, points, expected, tmp_path):
         points.to_parquet(tmp_path / "p.parquet", schema_version=version)
         same(sf.count(tmp_path / "p.parquet", space, geometry="geometry"), expected, space)
     same(sf.count(duckdb.sql(f"FROM '{tmp_path / 'p.parquet'}'"), space, geometry="geometry"), expected, space)
-    for encoding in ("WKB", "geoarrow"):
-        arrow = pyarrow.table(points.to_arrow(geometry_encoding=encoding, interleaved=False))
+    for encoding, interleaved in (("WKB", False), ("geoarrow", False), ("geoarrow", True)):
+        arrow = pyarrow.table(points.to_arrow(geometry_encoding=encoding, interleaved=interleaved))
         same(sf.count(arrow, space, geometry="geometry"), expected, space)
         same(sf.count(arrow.to_reader(max_chunksize=400), space, geometry="geometry"), expected, space)
 
@@ -115,6 +115,22 @@ def test_geoparquet_2(space, points, expected, tmp_path):
     points.to_parquet(tmp_path / "1.parquet")
     duckdb.sql(f"COPY (FROM '{tmp_path / '1.parquet'}') TO '{tmp_path / '2.parquet'}' (GEOPARQUET_VERSION 'V2')")
     same(sf.count(tmp_path / "2.parquet", space, geometry="geometry"), expected, space)
+
+
+def test_geoparquet_2_of_geopandas(space, native, points, expected, tmp_path):
+    """Where the type names no CRS the metadata do, or it is longitude and latitude; never just the domain's."""
+    try:
+        points.to_parquet(tmp_path / "2.parquet", schema_version="2.0.0")
+    except ValueError:
+        pytest.skip("this geopandas or pyarrow writes no GeoParquet 2.0")
+    same(sf.count(tmp_path / "2.parquet", space, geometry="geometry"), expected, space)
+    other = UTM if native == "EPSG:4326" else "EPSG:4326"
+    points.to_crs(other).to_parquet(tmp_path / "o.parquet", schema_version="2.0.0")
+    with pytest.raises(sf.InvalidInput, match="is in another CRS"):
+        sf.count(tmp_path / "o.parquet", space, geometry="geometry")
+    points.set_crs(None, allow_override=True).to_parquet(tmp_path / "n.parquet", schema_version="2.0.0")
+    with pytest.raises(sf.InvalidInput, match="has no CRS"):
+        sf.count(tmp_path / "n.parquet", space, geometry="geometry")
 
 
 def test_points_of_another_crs_are_transformed_and_the_report_says_how(space, native, points, expected):

@@ -6,6 +6,7 @@ of itself counts, whatever the folder is called. Where both have a name, whateve
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     from sfumato.counting.inputs import Database
 
+_UNSAID, _USUAL = "GeometryType(crs=<null>)", "OGC:CRS84"
 ADVICE = "Check that the file or address is there, may be read, and is a whole Parquet file."
 
 
@@ -62,13 +64,31 @@ def read_parts(files: list[str], database: Database, needed: Sequence[str]) -> l
             folders = not _named_by_folders(members) & {name.lower() for name in header}
             plain = connection.sql(f"SELECT * FROM {_scan(members, folders)} LIMIT 0")
             header = (*header, *plain.columns[len(header) :])
-            parts.append(ParquetPart(tuple(members), header, tuple(map(str, plain.types)), folders))
+            unsaid = {str(name) for name, _, kind in rows if _UNSAID in str(kind)}
+            told = {name: _crs_of(connection, members, name) for name in unsaid}
+            kinds = (told.get(name, kind) for name, kind in zip(header, map(str, plain.types), strict=True))
+            parts.append(ParquetPart(tuple(members), header, tuple(kinds), folders))
         return parts
 
     parts = hushed(what, read, ADVICE)
     for part in parts:
         column_list(part.header, needed, of=f"{part.files[0]!r}")
     return parts
+
+
+def _crs_of(connection: Any, files: Sequence[str], name: str) -> str:
+    """The type of a column of Parquet's own geometries that names no CRS: what the metadata of GeoParquet say of it,
+    else longitude and latitude, which Parquet takes it for; without a CRS where these say that nobody knows it, or
+    files disagree.
+    """
+    listed = ", ".join(map(literal, files))
+    rows = connection.sql(
+        f"SELECT file_name, decode(value) FROM parquet_kv_metadata([{listed}]) WHERE decode(key) = 'geo'"
+    ).fetchall()
+    said = [json.loads(text)["columns"].get(name, {}).get("crs", _USUAL) for _, text in rows]
+    found = {json.dumps(crs) if isinstance(crs, dict) else crs for crs in [*said, *[_USUAL] * (len(files) > len(said))]}
+    crs = found.pop()
+    return "GEOMETRY" if found or not isinstance(crs, str) else f"GEOMETRY({literal(crs)})"
 
 
 def _scan(files: Sequence[str], folders: bool) -> str:

@@ -34,7 +34,9 @@ def check_arrow(field: Field, column: Any) -> None:
     name, written = about.get("ARROW:extension:name"), about.get("ARROW:extension:metadata", "{}")
     if hasattr(column.type, "extension_name"):  # another package knows the type
         name, written = column.type.extension_name, column.type.__arrow_ext_serialize__().decode()
-    points = name == "geoarrow.point" and str(column.type).startswith(("struct<x: double", "extension<geoarrow.point"))
+    points = name == "geoarrow.point" and str(column.type).startswith(
+        ("struct<x: double", "fixed_size_list<xy: double", "extension<geoarrow.point")
+    )
     if name not in ("geoarrow.wkb", "ogc.wkb") and not points:
         _refuse(field, f"is of type {column.type}")
     try:

@@ -119,6 +119,11 @@ def points_of(column: Any, name: str) -> Floats:
     """(x, y) of every WKB in a binary Arrow column, NaN where there is none or an empty one."""
     import pyarrow as pa
 
+    if pa.types.is_fixed_size_list(column.type) and column.type.list_size == 2:  # GeoArrow's points, x and y in turn
+        flat = column.values.slice(2 * column.offset, 2 * len(column)).fill_null(np.nan)
+        found = np.array(fixed_width(flat, np.float64).reshape(-1, 2))
+        found[np.asarray(column.is_null())] = np.nan
+        return found
     if pa.types.is_struct(column.type):  # GeoArrow's points, as two columns beside each other
         both = [part.fill_null(np.nan) for part in column.flatten()[:2]]  # null where the whole is
         return np.stack([fixed_width(part, np.float64) for part in both], axis=-1)
