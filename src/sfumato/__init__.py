@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato._version import __version__
 from sfumato.counting import Counts, count
-from sfumato.domain import H3, Categories, Cycle, Domain, Grid, Interval, Labels, Line, Regions, Times
+from sfumato.domain import H3, Categories, Cycle, Domain, Grid, Interval, Labels, Line, Regions, Times, network
 from sfumato.errors import (
     AuditFailed,
     BudgetExceeded,
@@ -140,6 +140,7 @@ __all__ = [
     "mechanisms",
     "median",
     "move",
+    "network",
     "plan",
     "policy",
     "prefixes",

@@ -14,10 +14,12 @@ from sfumato.domain.hexagons import H3, Hexagons
 from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Labels
+from sfumato.domain.network import Network, network
 from sfumato.domain.ordered import Ordered
 from sfumato.domain.places import Places
 from sfumato.domain.product import Domain
 from sfumato.domain.regions import Regions
+from sfumato.domain.roads import Roads
 from sfumato.domain.shapes import Categories, Cycle, Grid, Line, Times
 from sfumato.domain.timed import Timed
 
@@ -36,11 +38,14 @@ __all__ = [
     "Interval",
     "Labels",
     "Line",
+    "Network",
     "Ordered",
     "Places",
     "Regions",
+    "Roads",
     "Round",
     "Timed",
     "Times",
     "domain_from_spec",
+    "network",
 ]

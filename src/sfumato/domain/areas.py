@@ -166,24 +166,31 @@ def areas_from_spec(spec: Mapping[str, Any]) -> Areas:
         raise TypeError("made")
     return Areas(
         name=spec["name"],
-        ids=_texts(spec["ids"]),
-        crs=_text(spec["crs"]),
+        ids=texts_of(spec["ids"]),
+        crs=text_of(spec["crs"]),
         degrees=spec["degrees"],
-        digest=_text(spec["digest"]),
-        levels=tuple(Level(_text(level["name"]), _texts(level["of"])) for level in spec["levels"]),
-        rule=_text(spec["rule"]),
+        digest=text_of(spec["digest"]),
+        levels=tuple(map(level_from_spec, spec["levels"])),
+        rule=text_of(spec["rule"]),
         outlines=outlines if spec["rule"] == RULE else None,
-        made=tuple((_text(name), _text(version)) for name, version in spec["made"].items()),
+        made=tuple((text_of(name), text_of(version)) for name, version in spec["made"].items()),
     )
 
 
-def _text(value: Any) -> str:
+def level_from_spec(spec: Mapping[str, Any]) -> Level:
+    """A level as a file has it."""
+    return Level(text_of(spec["name"]), texts_of(spec["of"]))
+
+
+def text_of(value: Any) -> str:
+    """Text, or an error."""
     if not isinstance(value, str):
         raise TypeError("text")
     return value
 
 
-def _texts(values: Any) -> tuple[str, ...]:
+def texts_of(values: Any) -> tuple[str, ...]:
+    """A list of text, or an error."""
     if not isinstance(values, list):
         raise TypeError("list")
-    return tuple(map(_text, values))
+    return tuple(map(text_of, values))

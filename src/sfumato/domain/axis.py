@@ -74,6 +74,11 @@ class Axis(ABC):
         return False
 
     @property
+    def off_roads(self) -> str:
+        """Where its roads are left and entered, in words; empty where it has none."""
+        return ""
+
+    @property
     def coarser(self) -> tuple[Coarse, ...]:
         """Its levels that have names, from the coarsest to the finest, each nested in the one before; mostly none."""
         return ()

@@ -15,8 +15,10 @@ from sfumato.domain.hexagons import H3, Hexagons, hexagons_from_spec
 from sfumato.domain.instants import Instants
 from sfumato.domain.interval import Interval
 from sfumato.domain.labels import Labels, labels_from_spec
+from sfumato.domain.network import Network
 from sfumato.domain.product import Domain
 from sfumato.domain.regions import Regions
+from sfumato.domain.roads import Roads, roads_from_spec
 from sfumato.domain.shapes import Categories, Cycle, Grid, Line, Times
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
@@ -72,6 +74,7 @@ _FACES: dict[type[Axis], Callable[[Domain], Domain]] = {
     Round: _faced(Cycle),
     Areas: _faced(Regions),
     Hexagons: _faced(H3),
+    Roads: _faced(Network),
 }
 
 
@@ -126,4 +129,5 @@ _KINDS: dict[str, Callable[[Mapping[str, Any]], Axis]] = {
     "ground": ground_from_spec,
     "regions": areas_from_spec,
     "hexagons": hexagons_from_spec,
+    "roads": roads_from_spec,
 }

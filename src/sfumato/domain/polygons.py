@@ -38,8 +38,8 @@ def read_areas(areas: Any, id: str, levels: Sequence[str], name: str, repair: bo
     import pyproj
     import shapely
 
-    crs = _checked_crs(frame.crs)
-    ids = _names(frame, id, "id")
+    crs = checked_crs(frame.crs)
+    ids = names_in(frame, id, "id")
     if not ids:
         raise InvalidInput("areas has no rows. Nothing was built. Give a region or more.")
     if len(set(ids)) < len(ids):
@@ -54,7 +54,7 @@ def read_areas(areas: Any, id: str, levels: Sequence[str], name: str, repair: bo
         raise InvalidInput(
             f"levels={levels!r} must be a list of columns, such as levels=[{levels!r}]. Nothing was built."
         )
-    coarser = tuple(Level(level, _names(frame, level, "levels")) for level in levels)
+    coarser = tuple(Level(level, names_in(frame, level, "levels")) for level in levels)
     shapes = _checked_shapes(np.asarray(frame.geometry.array, dtype=object), ids, repair)
     shapes = _apart(shapes, ids, repair)
     _warn_of_slivers(shapes)
@@ -103,36 +103,36 @@ def opened_areas(areas: Any, name: str = "areas") -> Any:
     return areas
 
 
-def _checked_crs(crs: Any) -> str:
+def checked_crs(crs: Any, said: str = "areas") -> str:
     """The name of a CRS in degrees on the earth, or a refusal."""
     if crs is None:
         raise InvalidInput(
-            "areas has no CRS, so that nobody knows where its numbers lie. Nothing was built. Say it with "
-            "areas.set_crs(…), such as areas.set_crs('EPSG:4326') for longitudes and latitudes."
+            f"{said} has no CRS, so that nobody knows where its numbers lie. Nothing was built. Say it with "
+            f"{said}.set_crs(…), such as {said}.set_crs('EPSG:4326') for longitudes and latitudes."
         )
     earth = crs.ellipsoid is not None and abs(crs.ellipsoid.semi_major_metre / 6_378_137 - 1) < 1e-5
     degrees = crs.is_geographic and crs.axis_info and "degree" in crs.axis_info[0].unit_name
     greenwich = crs.prime_meridian is None or crs.prime_meridian.longitude == 0
     if not (earth and degrees and greenwich):
         raise InvalidInput(
-            f"areas has the CRS {shown(crs.name)}, which is not one of degrees from Greenwich on the earth. Nothing "
-            "was built. Convert it with areas.to_crs('EPSG:4326')."
+            f"{said} has the CRS {shown(crs.name)}, which is not one of degrees from Greenwich on the earth. Nothing "
+            f"was built. Convert it with {said}.to_crs('EPSG:4326')."
         )
     found = crs.to_authority(min_confidence=100)
     return ":".join(found) if found else str(crs.to_wkt())
 
 
-def _names(frame: Any, column: str, keyword: str) -> tuple[str, ...]:
+def names_in(frame: Any, column: str, keyword: str, said: str = "areas") -> tuple[str, ...]:
     """A column of names as text, none missing."""
     if column not in frame.columns or column == frame.geometry.name:
         known = [str(name) for name in frame.columns if name != frame.geometry.name]
         raise InvalidInput(
-            f"{keyword} names {shown(column)}, which is no column of areas: {', '.join(map(repr, known))}."
+            f"{keyword} names {shown(column)}, which is no column of {said}: {', '.join(map(repr, known))}."
             f"{nearest(str(column), known)} Nothing was built."
         )
     values = frame[column]
     if values.isna().any():
-        raise InvalidInput(f"{keyword}={column!r} has rows without a value. Nothing was built. Name every region.")
+        raise InvalidInput(f"{keyword}={column!r} has rows without a value. Nothing was built. Name every row.")
     return tuple(str(value) for value in values.tolist())
 
 

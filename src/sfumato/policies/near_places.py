@@ -2,7 +2,8 @@
 
 A file of a release names regions and what is hidden; how near the regions are to each other takes packages that a
 reader of its figures may lack, and no figure needs it. One thing is known beforehand: a way leads from every region to
-every other. Regions and elsewhere hold the whole earth, which is in one piece, and touching ones are always joined.
+every other. Regions and elsewhere hold the whole earth, which is in one piece, and touching ones are always joined; no
+roads are without a way to elsewhere.
 """
 
 from __future__ import annotations

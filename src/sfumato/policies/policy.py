@@ -139,6 +139,16 @@ class Policy:
         return tuple(sorted(i for name in self.public for i in self.domain.factor(name).positions))
 
     @property
+    def moves_by_road(self) -> bool:
+        """Whether some change is one along roads, and none leads anywhere."""
+        found = self.relation
+        if found is None or found.hides_presence or found.changes_all:
+            return False
+        return any(
+            self.domain.part(name).axes[0].has_roads for name in {str(rule.of) for rule in found.rules if rule.on_map}
+        )
+
+    @property
     def moves_exist(self) -> bool:
         """Whether any edge joins two cells."""
         return self.moves.exist and self.domain.size > 1

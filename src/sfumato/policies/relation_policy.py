@@ -247,6 +247,9 @@ def _words(
 ) -> str:
     said = relation.describe()
     first = "".join(f"moves from one {level} to another are not hidden at all; " for level in kept)
+    roads = [domain.factor(name).positions[0] for name in relation.names]
+    for words in dict.fromkeys(domain.axes[i].off_roads for i in roads if domain.axes[i].off_roads):
+        said += f"; {words}"
     public = (*public, *kept)
     if public:
         return f"{first}the exact number of records for every {_listed(public)} is public, jointly; {said}"

@@ -25,7 +25,19 @@ from sfumato.policies.near_places import KeptPlaces, NearPlaces
 from sfumato.policies.policy import Policy
 from sfumato.policies.uneven import Ahead
 from sfumato.policies.within import built_within, exceeds, numbers, within
-from sfumato.relations import BOUNDARY, METRES, OWN, QUEEN, SECONDS, Adjacent, Change, Move, Rule, map_digest
+from sfumato.relations import (
+    BOUNDARY,
+    METRES,
+    OWN,
+    QUEEN,
+    ROAD,
+    SECONDS,
+    Adjacent,
+    Change,
+    Move,
+    Rule,
+    map_digest,
+)
 
 
 def moves_of(rule: Rule, part: Domain) -> Moves:
@@ -114,6 +126,18 @@ def _refuse_units(move: Move, part: Domain) -> None:
             f"{name!r} has values without distances, and hide moves it by less than {move.delta}. Nothing was built. "
             f"Use sf.change({name!r})."
         )
+    if move.metric == ROAD:
+        if not part.axes[0].has_roads:
+            raise InvalidInput(
+                f"hide moves {name!r} along roads, and it is no network of them. Nothing was built. Build it with "
+                "sf.network(…), or leave the metric out."
+            )
+        _refuse_other_map(move, part)
+    elif part.axes[0].has_roads and move.delta.unit == METRES:
+        raise InvalidInput(
+            f"hide moves {name!r} by less than {move.delta} as the crow flies, and distances on roads are those along "
+            f"them. Nothing was built. Say sf.move('{move.delta}', along=roads)."
+        )
     if move.delta.unit == METRES and units == {OWN}:
         if move.metric == "geodesic":
             raise InvalidInput(
@@ -123,7 +147,7 @@ def _refuse_units(move: Move, part: Domain) -> None:
             )
         return  # whether these are degrees is for the metric to say
     if units == {METRES} and move.delta.unit == METRES:
-        if move.metric != "geodesic":
+        if move.metric not in ("geodesic", ROAD):
             raise InvalidInput(
                 f"hide moves {name!r} by less than {move.delta} on a sphere, and its {part.axes[0].what} are on the "
                 "ellipsoid. Nothing was built. Leave metric= out."

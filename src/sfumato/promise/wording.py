@@ -211,6 +211,11 @@ def _limits(guarantee: Guarantee) -> str:
             "  Distances are promised inside the bounds. Records beyond them are counted at the nearest end of each "
             "axis, where a short move may have become a long one."
         )
+    if policy.moves_by_road:
+        lines.append(
+            "  A move is one along the roads of the map. Whether a place is on a road at all is hidden only where the "
+            "roads may be left."
+        )
     if policy.public:
         lines.append(
             f"  The exact number of records for every {' and '.join(policy.public)}, jointly, is public: nothing here "
