@@ -10,6 +10,7 @@ import pytest
 from sfumato.errors import TooLarge
 from sfumato.linear import (
     Bins,
+    Centred,
     Coarse,
     CubeIncidence,
     Difference,
@@ -60,6 +61,7 @@ LINES = [
     Identity(N),
     Prefix(N),
     Difference(N, 3),
+    Centred(N),
     PseudoInverse(Identity(N)),
     PseudoInverse(Prefix(N)),
     PseudoInverse(Prefix(N, reverse=True)),
@@ -82,6 +84,7 @@ LINES = [
 ]
 GRIDS = [
     Kronecker([PseudoInverse(Haar(3)), Difference(4)]),
+    Kronecker([PseudoInverse(Haar(3)), Centred(4)]),
     Selection(np.arange(N) % 3 == 0),
     Incidence(N, np.array([0, 1, 4, 7]), np.array([1, 2, 9, -1])),
     CubeIncidence((3, 4), 2),

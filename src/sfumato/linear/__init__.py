@@ -6,6 +6,7 @@ data, and no dense matrix of cells × cells is built here.
 
 from sfumato.linear.bins import Bins, Coarse
 from sfumato.linear.block_sums import BlockEstimator, BlockSums, levels_apart
+from sfumato.linear.centred import Centred, without_mean
 from sfumato.linear.compose import Kronecker, Product, PseudoInverse, Stack
 from sfumato.linear.cube_incidence import CubeIncidence
 from sfumato.linear.elementary import Difference, Identity, Prefix
@@ -28,6 +29,7 @@ __all__ = [
     "Bins",
     "BlockEstimator",
     "BlockSums",
+    "Centred",
     "Coarse",
     "CubeIncidence",
     "Difference",
@@ -60,4 +62,5 @@ __all__ = [
     "least_shared",
     "levels_apart",
     "nested_blocks",
+    "without_mean",
 ]

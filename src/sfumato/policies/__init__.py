@@ -13,7 +13,7 @@ from sfumato.policies.listed_moves import Explicit
 from sfumato.policies.moves import Complete, Moves, NoMoves, Stencil
 from sfumato.policies.policy import Policy
 from sfumato.policies.price import price
-from sfumato.policies.product_moves import Leg, ProductMoves
+from sfumato.policies.product_moves import Leg, ProductMoves, dearest_along
 from sfumato.policies.spanner import Spanner
 from sfumato.policies.within import steps_within, within
 
@@ -30,6 +30,7 @@ __all__ = [
     "Stencil",
     "Transformed",
     "bounded",
+    "dearest_along",
     "exchange_rate",
     "graph",
     "policy_from_spec",

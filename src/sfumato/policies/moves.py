@@ -61,6 +61,10 @@ class Moves(ABC):
         """
         return {frozenset(np.flatnonzero(row).tolist()) for row in self.sizes(shape)}
 
+    def sizes_by_term(self, shape: tuple[int, ...]) -> list[NDArray[np.int64]]:
+        """The same, apart for terms of which a change is one: what one of them costs another does not."""
+        return [self.sizes(shape)]
+
     def longest_along(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """For every axis a number of grid edges that no move which crosses some of that axis exceeds, on all axes
         together; 0 where no move crosses any.

@@ -132,6 +132,10 @@ class ProductMoves(Moves):
             rows.append(found)
         return np.concatenate(rows)
 
+    def sizes_by_term(self, shape: tuple[int, ...]) -> list[NDArray[np.int64]]:
+        """Term by term."""
+        return [ProductMoves(terms=(term,)).sizes(shape) for term in self.terms]
+
     def along(self, shape: tuple[int, ...], axis: int, most: int) -> NDArray[np.int64] | None:
         """Those of the legs of the axis's factor, where it is its only axis."""
         found = [np.empty((0, 2), dtype=np.int64)]
@@ -144,11 +148,7 @@ class ProductMoves(Moves):
 
     def longest_along(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Axis by axis the longest change of the terms in which it may change: terms do not share what they cost."""
-        terms = [ProductMoves(terms=(term,)).sizes(shape) for term in self.terms]
-        return tuple(
-            max((int(rows.sum(axis=1).max()) for rows in terms if len(rows) and rows[:, axis].any()), default=0)
-            for axis in range(len(shape))
-        )
+        return dearest_along(self.sizes_by_term(shape), len(shape))
 
     def direct(self, shape: tuple[int, ...], u: int, v: int) -> float:
         """By the distances along the factors."""
@@ -221,6 +221,14 @@ class ProductMoves(Moves):
                     for position, kind in zip(leg.positions, kinds, strict=True):
                         types[position] = kind
                 yield types
+
+
+def dearest_along(terms: list[NDArray[np.int64]], axes: int) -> tuple[int, ...]:
+    """Axis by axis what no change costs of a term in which that axis may change, all its axes together."""
+    return tuple(
+        max((int(rows.sum(axis=1).max()) for rows in terms if len(rows) and rows[:, axis].any()), default=0)
+        for axis in range(axes)
+    )
 
 
 def joined_labels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ from sfumato.mechanism.cells.along import asked_along
 from sfumato.mechanism.cells.hat_tuning import best_hats
 from sfumato.mechanism.cells.strategies import LONGEST, WEIGHED, hats_along
 from sfumato.mechanism.edges.edges import EdgeMechanism
+from sfumato.mechanism.edges.named import if_centred, taken_centred
 from sfumato.mechanism.entry import Entry, Options
 from sfumato.policies import Policy
 from sfumato.workload import Workload
@@ -42,10 +43,14 @@ def edge_hats(policy: Policy, epsilon: Fraction, **options: Any) -> Mechanism:
             f"mechanism='edge-hats' is for axes of at most {LONGEST} cells, here {max(shape)}: its variances take a "
             "kilobyte a cell. Nothing was drawn or recorded. Use mechanism='edge-hierarchy'."
         )
+    kept = {"centred": list(options["centred"])} if options.get("centred") else {}
+    centred = taken_centred(policy, "edge-hats", options)
     tuned = [best_hats(n, False, _largest(policy, n)) for n in shape]
     usual = WEIGHT if len(shape) == 2 else WEIGHT_3D
     across, chosen = hats_along("edge-hats", shape, tuned, usual, options)
-    return EdgeMechanism(name="edge-hats", policy=policy, epsilon=epsilon, options=chosen, across=across)
+    return EdgeMechanism(
+        name="edge-hats", policy=policy, epsilon=epsilon, options=chosen | kept, across=across, centred=centred
+    )
 
 
 def _largest(policy: Policy, n: int) -> int:
@@ -56,8 +61,14 @@ def _largest(policy: Policy, n: int) -> int:
 def _hats(policy: Policy, workload: Workload) -> Iterator[Options]:
     if policy.domain.ndim < 2 or max(policy.domain.shape) > WEIGHED:
         return
-    if any(kind.partial for kind in asked_along(workload, policy.domain)):
-        yield {}
+    several = [kind.partial for kind in asked_along(workload, policy.domain)]
+    centred = next(if_centred(policy, workload), {})
+    if all(several):
+        yield centred
+    elif any(several):  # hats along the axes of which sums are asked, and along the others the cells alone
+        along = zip(policy.domain.shape, several, strict=True)
+        tuned = [best_hats(n, False, _largest(policy, n)) if there else ((), (1,)) for n, there in along]
+        yield {"widths": [list(b) for b, _ in tuned], "weights": [list(w) for _, w in tuned], **centred}
 
 
 def _needed(policy: Policy) -> tuple[Set[str], ...]:
@@ -65,4 +76,4 @@ def _needed(policy: Policy) -> tuple[Set[str], ...]:
     return ({"widths", "weights"},)
 
 
-EDGE_HATS = Entry(name="edge-hats", build=edge_hats, candidates=_hats, needed=_needed)
+EDGE_HATS = Entry(name="edge-hats", build=edge_hats, candidates=_hats, tunings=if_centred, needed=_needed)
