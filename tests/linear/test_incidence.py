@@ -49,6 +49,10 @@ def check(cells, edges, seed=0):
     assert op.forward(z).dtype == op.transpose(x).dtype == np.int64
     assert np.array_equal(op.dense(), matrix)
     assert np.array_equal(op.column_norms(), np.abs(matrix).sum(axis=0))
+    quick, back = op.quick
+    for one, other in rng.normal(size=(3, 2, max(matrix.shape))) * 1e6:
+        assert np.array_equal(quick(one[: op.cols]), op.forward(one[: op.cols]))  # to the last bit
+        assert np.array_equal(back(other[:cells]), op.transpose(other[:cells]))
     inverse = np.linalg.pinv(matrix.astype(float))
     assert np.allclose(op.pinv(x), x @ inverse.T)
     assert np.allclose(op.pinv_transpose(z), z @ inverse)

@@ -107,7 +107,7 @@ class EdgeValues:
 
     def _project_on_tree(self, noisy: Floats, total: int | None) -> Floats:
         """min ‖z - noisy‖² with P·z + total ≥ 0, by accelerated gradient steps on the dual: z = noisy + Pᵀλ, λ ≥ 0."""
-        incidence, size = self.incidence, self.policy.domain.size
+        (forward, transpose), size = self.incidence.quick, self.policy.domain.size
         known = np.zeros(size)
         if total is not None:
             known[self.tree.root] = total
@@ -116,9 +116,9 @@ class EdgeValues:
         dual = ahead = np.zeros(size)
         momentum = 1.0
         for _ in range(PROJECTION_STEPS):
-            slope = incidence.forward(noisy + incidence.transpose(ahead)) + known
+            slope = forward(noisy + transpose(ahead)) + known
             new = np.maximum(ahead - step * slope, 0.0)
-            if np.array_equal(new, dual) and np.array_equal(ahead, dual):
+            if (new == dual).all() and (ahead == dual).all():
                 break  # a fixed point: every further step would give the same
             if (new - dual) @ (ahead - new) > 0:  # overshot: forget the momentum
                 momentum, ahead = 1.0, dual
@@ -126,7 +126,7 @@ class EdgeValues:
             later = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
             ahead = new + (momentum - 1) / later * (new - dual)
             dual, momentum = new, later
-        return noisy + incidence.transpose(dual)
+        return noisy + transpose(dual)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
