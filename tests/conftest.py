@@ -7,10 +7,24 @@ would fail beside others. What is set here holds for every property that does no
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+
+# A ledger waits for the disk at every step. These tests are about processes that are killed, and none about a power
+# cut: their files lie on a disk in memory where there is one with room, unless TMPDIR says where.
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), None
+
+# Beside other processes on all cores, threads that wait for each other only burn time.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile(
     "unhurried",

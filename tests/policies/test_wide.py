@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -56,14 +58,18 @@ def test_no_strategy_of_a_line_compares_pairs_of_cells(monkeypatch):
             assert sf.threshold(line, reach).sensitivity(operator) > 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cells", [2, 16, 600, 2**15, 2**19])
-@pytest.mark.parametrize("sources", [None, "boundary", [300.0, 700.0]], ids=str)
-def test_a_plan_on_a_million_cells_comes_whatever_the_delta(cells, sources):
+DELTAS = [2, 16, 600, 2**15, 2**19]  # in cells
+SOURCES = [None, "boundary", [300.0, 700.0]]
+WORKLOADS = [sf.ranges(), sf.histogram(), sf.prefixes()]
+
+
+@pytest.mark.slow  # a million cells, a second and more a plan
+@pytest.mark.parametrize(("d", "s"), list(itertools.product(range(len(DELTAS)), range(len(SOURCES)))))
+def test_a_plan_on_a_million_cells_comes_whatever_the_delta(d, s):
+    """Every workload meets every delta and every kind of source."""
     line = sf.Line(0, 1000, cells=2**20)
-    policy = sf.within(line, (cells + 0.5) * 1000 / 2**20, sources=sources)
-    for workload in (sf.ranges(), sf.histogram(), sf.prefixes()):
-        assert sf.plan(policy, workload, epsilon=1).expected_error > 0
+    policy = sf.within(line, (DELTAS[d] + 0.5) * 1000 / 2**20, sources=SOURCES[s])
+    assert sf.plan(policy, WORKLOADS[(d + s) % len(WORKLOADS)], epsilon=1).expected_error > 0
 
 
 # --- graphs -----------------------------------------------------------------------------------------------------------
