@@ -64,7 +64,7 @@ class Incidence(Operator):
         tail, head = self.tail, np.where(self.head < 0, self.rows, self.head)
 
         def forward(x: Floats) -> Floats:
-            return np.bincount(cell, sign * x[edge], minlength=self.rows)
+            return np.asarray(np.bincount(cell, sign * x[edge], minlength=self.rows), dtype=np.float64)
 
         def transpose(y: Floats) -> Floats:
             return y[tail] - np.append(y, 0.0)[head]
