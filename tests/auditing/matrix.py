@@ -14,6 +14,7 @@ OPTIONS = {
     "hierarchy": [{}, {"blocks": [2, 1], "weights": [3, 5]}],
     "hats": [{}, {"widths": [2], "weights": [3, 2]}],
     "edge-hierarchy": [{}, {"blocks": [2, 1], "weights": [1, 2]}],
+    "diagonal-hats": [{}, {"widths": [[2], []], "weights": [[3, 9], [9]], "diagonal": 4}],
     "edge-hats": [{}, {"widths": [[2], []], "weights": [[3, 2], [1]]}],
     "hat-products": [{"hats": [0, 0], "height": 1, "weights": [2]}, {"hats": [3], "height": 6, "weights": [5, 2]}],
     "levels": [{}, {"blocks": [[1, 1], [2, 2]], "weights": [1, 2]}],

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 import sfumato as sf
-from sfumato.linear import Difference, Identity, Incidence, Kronecker, PseudoInverse, Selection
+from sfumato.linear import CrossingEstimator, Difference, Identity, Incidence, Kronecker, PseudoInverse, Selection
 from sfumato.mechanism import build, mechanisms, variants
 
 EPSILON = Fraction(1, 2)
@@ -18,6 +18,11 @@ EXTRA = {
     "hierarchy": [{"branching": 2}, {"branching": 3, "root": True}, {"blocks": [2, 1], "weights": [3, 5]}],
     "edge-hierarchy": [{"blocks": [2, 1]}, {"blocks": [4, 2, 1], "weights": [1, 3, 2]}],
     "edge-hats": [{}, {"widths": [2], "weights": [3, 2]}, {"widths": [[], [2]], "weights": [[1], [5, 4]]}],
+    "diagonal-hats": [
+        {},
+        {"widths": [[2], [2]], "weights": [[3, 9], [4, 9]], "diagonal": 2},
+        {"widths": [[], [2]], "weights": [[7], [2, 6]], "diagonal": 5},
+    ],
     "hats": [{}, {"widths": [2], "weights": [3, 2]}, {"widths": [4, 2], "weights": [5, 4, 7]}],
     "blocks": [{"blocks": [2, 1]}, {"blocks": [4, 2, 1], "weights": [2, 1, 3]}],
     "hat-products": [
@@ -106,6 +111,8 @@ def some_noise(mechanism, rng, size=50):
 def witness(mechanism, u, v):
     """An integer vector c with L·c = e_u - e_v (e_u alone when v is ⊥), block by block: found from the model alone."""
     blocks = mechanism.model.blocks
+    if blocks and isinstance(blocks[0].estimator, CrossingEstimator) and v >= 0:
+        return [diagonal_walk(blocks[0].estimator, mechanism.policy.domain.shape, u, v), *no_noise(mechanism)[1:]]
     change = unit(mechanism.policy.domain.size, u, v)
     if hasattr(mechanism, "strategy"):  # A·x + η is published: the strategy's own change
         return [mechanism.strategy.forward(change)]
@@ -140,6 +147,19 @@ def witness(mechanism, u, v):
         ]
         c += Kronecker(across).forward(flow.ravel())
     return found
+
+
+def diagonal_walk(estimator, shape, u, v):
+    """B·z for a walk from v to u over corners, and then along the longer axis."""
+    z = [np.zeros(size, dtype=np.int64) for size in estimator.parts[:4]]
+    here, there = (np.array(np.unravel_index(cell, shape)) for cell in (v, u))
+    while (here != there).any():
+        step = np.sign(there - here)
+        low = np.minimum(here, here + step)
+        kind = {(1, 0): 0, (0, 1): 1}.get(tuple(np.abs(step)), 2 if step[0] == step[1] else 3)
+        z[kind][tuple(low)] += -1 if (step[0] or step[1]) > 0 else 1  # an edge leaves the cell with the smaller x, or y
+        here = here + step
+    return estimator.edge_noise(z)
 
 
 def unit(size, u, v):

@@ -24,12 +24,17 @@ from sfumato.workload import RANGES, ranges
 SIGMAS = 5
 TOLERANCE = 0.03
 ONE_BY_ONE = 200
-ROUNDED = {"edge-hierarchy", "edge-hats"}  # integers throughout: near what the model carries, and not the same
+ROUNDED = {
+    "edge-hierarchy",
+    "edge-hats",
+    "diagonal-hats",
+}  # integers throughout: near what the model carries, and not the same
 CASES = [
     ("edges", (32, 32), 1_000),
     ("edge-haar", (32, 32), 1_000),
     ("edge-hierarchy", (32, 32), 1_000),
     ("edge-hats", (32, 32), 1_000),
+    ("diagonal-hats", (32, 32), 1_000),
     ("identity", (32, 32), 6_000),
     ("hierarchy", (32, 32), 6_000),
     ("hat-products", (32, 32), 6_000),

@@ -37,7 +37,7 @@ def linear_map(mechanism, total):
 
 
 def close(mechanism, got, want):
-    rough = mechanism.name in ("edge-hierarchy", "edge-hats")  # rounded behind the point
+    rough = mechanism.name in ("edge-hierarchy", "edge-hats", "diagonal-hats")  # rounded behind the point
     return np.allclose(got, want, rtol=2e-3 if rough else 1e-6, atol=1e-3 if rough else 1e-6)
 
 

@@ -34,6 +34,7 @@ CASES = {
     "edge-haar": (sf.threshold(GRID, 1), {}),
     "edge-hierarchy": (sf.threshold(GRID, 1), {}),
     "edge-hats": (sf.threshold(GRID, 1), {}),
+    "diagonal-hats": (sf.threshold(GRID, 2), {}),
     "policy-edges": (sf.threshold(LINE, 3), {}),
     "blocks": (sf.threshold(LINE, 2), {}),
     "spanner": (sf.threshold(LINE, 3), {}),

@@ -42,6 +42,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "threshold blocks": (sf.threshold(LINE, 2), "blocks", {}),
     "threshold spanner": (sf.threshold(GRID, 4), "spanner", {}),
     "within edge-hierarchy": (sf.within(GRID, delta=0.25), "edge-hierarchy", {}),
+    "within diagonal-hats": (sf.within(GRID, delta=0.25), "diagonal-hats", {}),
     "within edge-hats": (sf.within(GRID, delta=0.25), "edge-hats", {}),
     "threshold consistent": (sf.threshold(LINE, 1), "consistent", {}),
     "within adaptive-grid": (sf.within(GRID, delta=0.25), "adaptive-grid", {}),

@@ -255,6 +255,7 @@ SIMULATED += [
     ("within", "edge-haar"),
     ("within", "edge-hierarchy"),
     ("within", "edge-hats"),
+    ("within", "diagonal-hats"),
     ("threshold", "blocks"),
     ("threshold", "policy-edges"),
 ]

@@ -172,6 +172,7 @@ LARGE = [
     ((256, 256), "haar"),
     ((256, 256), "edge-hierarchy"),
     ((256, 256), "edge-hats"),
+    ((256, 256), "diagonal-hats"),
     ((256, 256), "hat-products"),
     ((64, 64, 64), "hierarchy"),
     ((64, 64, 64), "hats"),
@@ -192,7 +193,7 @@ def test_on_large_domains_errors_lie_in_their_intervals(shape: tuple[int, ...], 
     """
     domain = sf.Domain(tuple(sf.Interval(f"x{i}", 0, 1, n) for i, n in enumerate(shape)))
     policy = (sf.bounded if known else sf.unbounded)(domain)
-    if name.startswith("edge"):
+    if name.startswith(("edge", "diagonal")):
         policy = sf.threshold(domain, 1) if known else sf.within(domain, delta=0.1, sources=[[0.5] * len(shape)])
     plan, source = sf.plan(policy, sf.ranges(), 1, mechanism=name), sf.SeededSource(5)
     stride = (

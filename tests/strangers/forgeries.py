@@ -74,6 +74,7 @@ PLANS: dict[str, tuple[sf.Policy, str, dict[str, Any]]] = {
     "lines": (sf.within(GRID, 0.2, sources=[[[0.5, 40.5], [0.7, 40.9]]]), "edge-haar", {}),
     "globe": (sf.within(GRID, 30_000, metric="great-circle"), "edges", {}),
     "edge-hierarchy": (sf.threshold(GRID, 1), "edge-hierarchy", {}),
+    "diagonal-hats": (sf.threshold(GRID, 2), "diagonal-hats", {}),
     "edge-hats": (sf.threshold(GRID, 1), "edge-hats", {}),
     "hats with moves": (sf.threshold(GRID, 2), "hats", {"widths": [2], "weights": [5, 3]}),
     "regions": (sf.policy(HALVES, hide=sf.move("500 m")), "identity", {}),

@@ -8,6 +8,7 @@ from sfumato.linear.bins import Bins, Coarse
 from sfumato.linear.block_sums import BlockEstimator, BlockSums, levels_apart
 from sfumato.linear.centred import Centred, without_mean
 from sfumato.linear.compose import Kronecker, Product, PseudoInverse, Stack
+from sfumato.linear.crossings import Crossing, CrossingEstimator
 from sfumato.linear.cube_incidence import CubeIncidence
 from sfumato.linear.elementary import Difference, Identity, Prefix
 from sfumato.linear.embedded import Embedded
@@ -31,6 +32,8 @@ __all__ = [
     "BlockSums",
     "Centred",
     "Coarse",
+    "Crossing",
+    "CrossingEstimator",
     "CubeIncidence",
     "Difference",
     "Embedded",

@@ -17,7 +17,7 @@ from sfumato.exact import is_whole, positive_fraction, shown, text, written
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.cells import greedy, hat_products, levels, strategies, trees
 from sfumato.mechanism.cells.given import GIVEN
-from sfumato.mechanism.edges import edge_hats, named, policy_edges, spanning, tree
+from sfumato.mechanism.edges import diagonal_hats, edge_hats, named, policy_edges, spanning, tree
 from sfumato.mechanism.entry import Builder, Entry, Options, Settings, as_it_is, nothing_to_choose
 from sfumato.mechanism.grids import shifted
 from sfumato.mechanism.partitions import adaptive, adaptive_grid, quadtree
@@ -39,6 +39,7 @@ _OURS = (
     named.EDGE_HAAR,
     named.EDGE_HIERARCHY,
     edge_hats.EDGE_HATS,
+    diagonal_hats.DIAGONAL_HATS,
     policy_edges.POLICY_EDGES,
     strategies.BLOCKS,
     spanning.SPANNER,
