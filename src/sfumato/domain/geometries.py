@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from sfumato._types import Floats, Integers
 from sfumato.domain.outlines import Outlines, starts_of
+from sfumato.domain.paths import Paths
 from sfumato.errors import MissingExtra
 
 _GRID = 1e-9
 """Degrees, a tenth of a millimetre: corners of neighbours that differ by less are one corner where they are joined."""
 
 
-def geometries(outlines: Outlines, purpose: str) -> Any:
-    """One geometry a region in an array: a polygon, or several as one."""
+def geometries(outlines: Outlines | Paths, purpose: str) -> Any:
+    """One geometry a region in an array: a polygon, or several as one; of roads a line, or several."""
     shapely = _shapely(purpose)
+    if not outlines.closed:
+        return _lines(shapely, cast(Paths, outlines))
+    outlines = cast(Outlines, outlines)
     kind = shapely.GeometryType.MULTIPOLYGON
     offsets = (outlines.rings, outlines.parts, outlines.regions)
     found = shapely.from_ragged_array(kind, outlines.points, offsets)
     single = np.diff(outlines.regions) == 1
+    found[single] = shapely.get_geometry(found[single], 0)
+    return found
+
+
+def _lines(shapely: Any, paths: Paths) -> Any:
+    kind = shapely.GeometryType.MULTILINESTRING
+    found = shapely.from_ragged_array(kind, paths.points, (paths.lines, paths.groups))
+    single = np.diff(paths.groups) == 1
     found[single] = shapely.get_geometry(found[single], 0)
     return found
 
@@ -37,8 +49,10 @@ def outlines_of(shapes: Any) -> Outlines:
     return Outlines(found, *(starts_of(many) for many in count))
 
 
-def joined(outlines: Outlines, of: Integers, groups: Integers, purpose: str) -> Outlines:
+def joined(outlines: Outlines | Paths, of: Integers, groups: Integers, purpose: str) -> Outlines | Paths:
     """The outlines of groups of regions: `of` is the group of every region, and each of `groups` has some."""
+    if not outlines.closed:
+        return cast(Paths, outlines).joined(of, groups)
     shapely = _shapely(purpose)
     shapes = geometries(outlines, purpose)
     order = np.argsort(of, kind="stable")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,9 @@ class Outlines:
     rings: Integers
     parts: Integers
     regions: Integers
+
+    closed: ClassVar[bool] = True
+    """Whether these are outlines of something."""
 
     @cached_property
     def digest(self) -> str:

@@ -15,6 +15,7 @@ from sfumato._types import Floats, Integers
 from sfumato.domain.axis import METRES, Axis
 from sfumato.domain.cutting import Cut, needed
 from sfumato.domain.outlines import Outlines
+from sfumato.domain.paths import Paths
 from sfumato.errors import InvalidInput
 
 ELSEWHERE = "elsewhere"
@@ -41,8 +42,8 @@ class Places(Axis):
 
     @property
     @abstractmethod
-    def outlined(self) -> Outlines:
-        """The outlines of the cells without elsewhere, in the CRS; what crosses the date line is cut there."""
+    def outlined(self) -> Outlines | Paths:
+        """The outlines of the cells without elsewhere, in the CRS, of roads their lines; cut at the date line."""
 
     @abstractmethod
     def cuts(self, polygons: Any, *, moved: bool) -> list[Cut]:

@@ -28,7 +28,7 @@ from sfumato.domain.labels import shorten
 from sfumato.domain.lines import Lines, lines_from_spec
 from sfumato.domain.near_roads import near_roads, touching_roads
 from sfumato.domain.nearest_lines import NearestLines
-from sfumato.domain.outlines import Outlines
+from sfumato.domain.paths import Paths
 from sfumato.domain.places import ELSEWHERE, Places, turned
 from sfumato.domain.road_cuts import road_cuts
 from sfumato.errors import InvalidInput
@@ -106,12 +106,9 @@ class Roads(Places):
         )
 
     @property
-    def outlined(self) -> Outlines:
-        """Refused: lines have no inside."""
-        raise InvalidInput(
-            f"Axis {self.name!r} is one of roads, which have no outlines. Nothing was written. Use to_frame, or "
-            "to_parquet, and join the names with your lines."
-        )
+    def outlined(self) -> Paths:
+        """The lines."""
+        return Paths.of(self.lines)
 
     @cached_property
     def lengths(self) -> Floats:

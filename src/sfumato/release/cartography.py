@@ -5,13 +5,14 @@ Outlines are public, as the domain is. Elsewhere lies nowhere, and is told in wo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._types import Floats, Integers
 from sfumato.domain.outlines import Outlines
+from sfumato.domain.paths import Paths
 from sfumato.domain.places import Places
 from sfumato.reading import visible
 from sfumato.release.canvas import SOFT, quiet
@@ -40,9 +41,11 @@ def outlined(table: Table, place: Places, level: str | None, colormap: str) -> t
     panels = panels_of(rest)
     size = 5.4 if len(panels) == 1 else 2.9
     sheet = Sheet.of(len(panels), size, min(max(size / ratio, 1.8), 7.0))
-    top, paths = topmost(table.value[located]), paths_of(outlines)
+    top = topmost(table.value[located])
+    paths = paths_of(cast(Outlines, outlines)) if outlines.closed else lines_of(cast(Paths, outlines))
     for (at, title), ax in zip(panels, sheet.axes, strict=True):
-        image = fill(ax, paths, table.value[(located, *at)], colormap, Normalize(0.0, top))
+        draw = fill if outlines.closed else stroke
+        image = draw(ax, paths, table.value[(located, *at)], colormap, Normalize(0.0, top))
         margin = 0.02 * (x1 - x0), 0.02 * (y1 - y0)
         ax.set(xlim=(x0 - margin[0], x1 + margin[0]), ylim=(y0 - margin[1], y1 + margin[1]))
         ax.set_aspect(true)
@@ -66,6 +69,29 @@ def paths_of(outlines: Outlines) -> list[Any]:
     starts: Integers = turned.rings[turned.parts[turned.regions]]
     ends = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
     return [Path(turned.points[a:b], codes[a:b], closed=False) for a, b in ends]
+
+
+def lines_of(drawn: Paths) -> list[Any]:
+    """One path a segment or group of segments."""
+    from matplotlib.path import Path
+
+    codes = np.full(len(drawn.points), _LINE, np.uint8)
+    codes[drawn.lines[:-1]] = _MOVE
+    starts = drawn.lines[drawn.groups]
+    ends = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+    return [Path(drawn.points[a:b], codes[a:b], closed=False) for a, b in ends]
+
+
+def stroke(ax: Any, paths: list[Any], values: Floats, colormap: str, norm: Any) -> Any:
+    """Roads in the colours of their values."""
+    from matplotlib.collections import PathCollection
+
+    wide = 2.0 if len(paths) <= _FEW else 1.0 if len(paths) <= _MANY else 0.4
+    shapes = PathCollection(paths, cmap=colormap, norm=norm, facecolors="none", linewidths=wide)
+    shapes.set_array(np.asarray(values))
+    shapes.set_rasterized(len(paths) > _MANY)
+    ax.add_collection(shapes, autolim=False)
+    return shapes
 
 
 def fill(ax: Any, paths: list[Any], values: Floats, colormap: str, norm: Any) -> Any:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from sfumato._types import Floats
 from sfumato.domain.geometries import geometries
 from sfumato.domain.ground import WGS84
 from sfumato.domain.outlines import Outlines
+from sfumato.domain.paths import Paths
 from sfumato.domain.surface import square_metres
 from sfumato.errors import InvalidInput, MissingExtra
 from sfumato.exact import shown
@@ -54,7 +55,8 @@ def to_geojson(
     The guarantee stands beside the features, under `guarantee`, `epsilon` and `private`.
     """
     drawn = mapped(release.domain, view, level=level, by=by, where=where, confidence=confidence, most=LARGEST_GEOJSON)
-    shapes = iter(_in_wgs84(drawn).oriented.coordinates())
+    shapes: Iterator[list[Any]] = iter(_in_wgs84(drawn).oriented.coordinates())
+    kind = "Polygon" if drawn.outlines.closed else "LineString"
     figures = measures(drawn.table)
     columns = drawn.columns({"count": figures.pop("value"), **figures})
     columns |= _dense(drawn, columns) if density else {}
@@ -73,7 +75,7 @@ def to_geojson(
             told = [f"{name}:{_number(value)}" for name, value in zip(names, row, strict=True)]
             if ids:
                 told.insert(0, f"{label}:{ids[i]}")
-            shape = _geometry(next(shapes)) if there else "null"
+            shape = _geometry(next(shapes), kind) if there else "null"
             line = f'{{"type":"Feature","geometry":{shape},"properties":{{{",".join(told)}}}}}'
             file.write(((",\n" if i else "\n") + line).encode("ascii"))
         file.write(b"\n]}\n")
@@ -139,8 +141,10 @@ def _dense(drawn: Map, columns: Mapping[str, Floats]) -> dict[str, Floats]:
             "density=True needs to know where the grid lies, and this one is of plain numbers. Nothing was written. "
             "Build it with crs=."
         )
+    if not drawn.outlines.closed:
+        raise InvalidInput("density=True is for areas, and roads have none. Nothing was written. Leave it out.")
     area = np.full(len(drawn.located), np.nan)
-    area[drawn.located] = square_metres(_in_degrees(drawn, "The area of the cells of this grid")) / 1e6
+    area[drawn.located] = square_metres(cast(Outlines, _in_degrees(drawn, "The area of the cells of this grid"))) / 1e6
     found = {"area": area}
     for name, values in columns.items():
         for figure in ("value", "count"):
@@ -149,7 +153,7 @@ def _dense(drawn: Map, columns: Mapping[str, Floats]) -> dict[str, Floats]:
     return found
 
 
-def _in_wgs84(drawn: Map) -> Outlines:
+def _in_wgs84(drawn: Map) -> Outlines | Paths:
     """The outlines in degrees of WGS84; refused for grids of another CRS, whose sides would bend."""
     crs = drawn.crs
     if crs is None or crs in WGS84:
@@ -162,7 +166,7 @@ def _in_wgs84(drawn: Map) -> Outlines:
     return _in_degrees(drawn, "GeoJSON of regions in another CRS than WGS84")
 
 
-def _in_degrees(drawn: Map, purpose: str) -> Outlines:
+def _in_degrees(drawn: Map, purpose: str) -> Outlines | Paths:
     """The outlines with their corners in degrees of WGS84."""
     crs = drawn.crs
     if crs is None or crs in WGS84:
@@ -185,9 +189,9 @@ def _ids(drawn: Map, columns: Mapping[str, Any]) -> tuple[list[str], str]:
     return [json.dumps(name) for name in drawn.place[0].names], json.dumps(label)
 
 
-def _geometry(parts: list[Any]) -> str:
-    """Parts of rings as GeoJSON; shells run counter-clockwise, as RFC 7946 asks."""
-    kind, held = ("Polygon", parts[0]) if len(parts) == 1 else ("MultiPolygon", parts)
+def _geometry(parts: list[Any], one: str) -> str:
+    """Parts of rings (or lines) as GeoJSON; shells run counter-clockwise, as RFC 7946 asks."""
+    kind, held = (one, parts[0]) if len(parts) == 1 else (f"Multi{one}", parts)
     return f'{{"type":"{kind}","coordinates":{json.dumps(held, separators=(",", ":"))}}}'
 
 

@@ -22,6 +22,7 @@ from sfumato.domain.geometries import joined
 from sfumato.domain.on_maps import crs_of, places
 from sfumato.domain.ordered import Ordered
 from sfumato.domain.outlines import Outlines, rectangles
+from sfumato.domain.paths import Paths
 from sfumato.domain.places import Places
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import shown
@@ -45,7 +46,7 @@ class Map:
     rest: tuple[Key, ...]
     table: Table
     located: NDArray[np.bool_]
-    outlines: Outlines
+    outlines: Outlines | Paths
     crs: str | None
 
     @property
@@ -143,7 +144,7 @@ def _boxes(keys: Sequence[Key]) -> tuple[NDArray[np.bool_], Outlines]:
     return np.ones(len(x0), np.bool_), rectangles(x0, y0, x1, y1)
 
 
-def outlines_of_rows(axis: Places, key: Key, level: str | None) -> tuple[NDArray[np.bool_], Outlines]:
+def outlines_of_rows(axis: Places, key: Key, level: str | None) -> tuple[NDArray[np.bool_], Outlines | Paths]:
     """Which cells or groups lie somewhere, and their outlines."""
     if level is None:
         located = key.cells < axis.cells - 1
