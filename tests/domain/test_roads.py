@@ -11,6 +11,7 @@ from maps import WGS84, geopandas, shapely
 
 import sfumato as sf
 from sfumato.domain import domain_from_spec
+from sfumato.domain.outlines import packed
 
 
 def roads(lines, **more):
@@ -238,6 +239,14 @@ def test_damaged_descriptions_are_refused(key):
             continue
         with pytest.raises(sf.InvalidInput):
             domain_from_spec(broken)
+
+
+def test_roads_that_pack_to_nothing_are_refused():
+    """Sixteen million bytes of zeros are sixteen thousand of text."""
+    spec = json.loads(json.dumps(roads([[(0, 0), (1, 0)]]).spec()))
+    spec["axes"][0]["roads"]["points"] = packed(np.zeros(2_000_000))
+    with pytest.raises(sf.InvalidInput, match="The roads in the description of the domain are damaged"):
+        domain_from_spec(spec)
 
 
 # ------------------------------------------------------------------ refusals
