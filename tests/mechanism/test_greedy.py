@@ -354,3 +354,17 @@ def test_a_thousand_cells_are_searched():
     found = greedy_strategy(policy, sf.ranges(), start="cells", raises=1, most=10_000)
     assert cut_sensitivity(policy, found.members) == found.sensitivity == 3
     assert found.variance < 0.05 * found.variance_before
+
+
+@pytest.mark.parametrize("policy", [sf.bounded, sf.unbounded, lambda grid: sf.threshold(grid, 2)], ids=["b", "u", "t"])
+def test_a_plan_on_a_grid_is_printed_with_the_errors_of_its_blocks(policy):
+    """Where the total is public no axis has a factor of its own to be corrected: printing ended in an IndexError."""
+    grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(6, 5))
+    plan = sf.plan(policy(grid), sf.histogram(), 1, mechanism="greedy")
+    assert "a cell ±" in str(plan)
+    ends = np.stack(np.nonzero(np.ones(grid.shape)), axis=-1).astype(float)
+    cell, whole = plan.by_scale[0], plan.by_scale[-1]
+    assert cell.error == pytest.approx(plan.mechanism.model.range_cumulants(ends, ends + 1)[0].mean())
+    everything = np.zeros((1, 2)), np.array([[6.0, 5.0]])
+    assert whole.error == pytest.approx(plan.mechanism.model.range_cumulants(*everything)[0][0], abs=1e-9)
+    assert (whole.error < 1e-9) == plan.policy.total_is_public

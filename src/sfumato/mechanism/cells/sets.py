@@ -9,7 +9,7 @@ total known exactly its noise has no weight in any estimate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -30,7 +30,7 @@ from sfumato.mechanism.model import Block, NoiseModel
 from sfumato.mechanism.totals import with_exact_totals
 from sfumato.noise import DiscreteLaplace
 from sfumato.policies import Policy
-from sfumato.workload import Workload
+from sfumato.workload import AxisQueries, Part, Workload
 
 Bools = NDArray[np.bool_]
 
@@ -75,9 +75,17 @@ class FlatModel(NoiseModel):
     """The noise of one estimator over all cells at once, without a factor for every axis."""
 
     def error_terms(self, workload: Workload, domain: Domain) -> list[float]:
-        """From the Gram matrix of the workload: the mean of qᵀ·Σ·q is trace(G·Σ)."""
-        (felt,) = self.coefficients(np.eye(domain.size))
-        return [float(np.einsum("ij,ij->", felt, workload.gram(domain) @ felt))]
+        """From the Gram matrix of the workload."""
+        return [self._mean_square(workload.gram(domain))]
+
+    def product_terms(self, kinds: Sequence[AxisQueries]) -> list[float]:
+        """From the Gram matrix of the products: no axis has a factor of its own."""
+        return [self._mean_square(Part(Fraction(1), tuple(kinds)).gram(self.shape))]
+
+    def _mean_square(self, gram: Floats) -> float:
+        """The mean of qᵀ·Σ·q is trace(G·Σ)."""
+        (felt,) = self.coefficients(np.eye(len(gram)))
+        return float(np.einsum("ij,ij->", felt, gram @ felt))
 
     def _range_moments(self, low: Floats, high: Floats) -> Iterator[tuple[Floats, Floats]]:
         second, fourth = np.empty(len(low)), np.empty(len(low))
