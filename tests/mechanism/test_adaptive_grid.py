@@ -327,3 +327,11 @@ def test_options_are_checked(case: str):
 def test_other_policies_are_refused(policy: sf.Policy):
     with pytest.raises(sf.InvalidInput, match="is for lines and grids under add/remove, replace-one, or moves"):
         made(policy)
+
+
+def test_an_epsilon_that_leaves_no_noise_to_weigh_by_is_refused_by_the_plan() -> None:
+    """It ended in a NaN where it was drawn, after the charge."""
+    for policy in (sf.bounded(box((8, 8))), sf.unbounded(box((8, 8))), sf.threshold(box((8, 8)), 2)):
+        with pytest.raises(sf.InvalidInput, match="too large for mechanism='adaptive-grid'"):
+            sf.plan(policy, sf.histogram(), 10**6, mechanism="adaptive-grid")
+        sf.plan(policy, sf.histogram(), 500, mechanism="adaptive-grid").publish(np.ones((8, 8), dtype=int))

@@ -115,7 +115,12 @@ class AdaptiveGrid(MeasuredMechanism):
         return adaptive_grid(self.policy, self.epsilon, block=_usual(self.policy, self.epsilon, records))
 
     def require_room(self) -> None:
-        """Of both levels."""
+        """Of both levels; and noise whose variance is more than nothing in doubles, by which the levels are weighed."""
+        if not self.second.variance:
+            raise InvalidInput(
+                f"epsilon={float(self.epsilon):g} is too large for mechanism='adaptive-grid', which weighs its levels "
+                "by their noise: there would be none. Nothing was drawn or recorded. Use mechanism='identity'."
+            )
         self.first.require_room()
         require_integers(self.name, 1, 1 << bits(self.second.rate), "Use a larger epsilon.")
 
