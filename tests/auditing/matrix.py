@@ -19,6 +19,7 @@ OPTIONS = {
     "hat-products": [{"hats": [0, 0], "height": 1, "weights": [2]}, {"hats": [3], "height": 6, "weights": [5, 2]}],
     "levels": [{}, {"blocks": [[1, 1], [2, 2]], "weights": [1, 2]}],
     "prefix": [{}, {"reverse": True}],
+    "dawa": [{}, {"queries": "cells", "first": "noise"}],
     "shifted": [{"width": 2}, {"width": 3}],
     "shifted-edges": [{"width": 2}, {"width": 3}],
     "sorted": [{}, {"group": 2}],
