@@ -27,7 +27,9 @@ def grid(side: int) -> sf.Grid:
 
 
 def counted(data: Path, name: str, side: int) -> np.ndarray:
-    """Counts on side × side cells, or a plain word on what is missing; points beyond the bounds are clamped."""
+    """Counts on side × side cells, a row a record (of gowalla a user and a place), or a plain word on what is missing;
+    points beyond the bounds are clamped.
+    """
     import pyarrow.parquet as pq
 
     file, (x0, y0, x1, y1) = MAPS[name]
@@ -35,10 +37,9 @@ def counted(data: Path, name: str, side: int) -> np.ndarray:
         raise SystemExit(f"{data / file} is not there: this benchmark reads real data. Give its folder with --data.")
     found = pq.read_table(data / file)
     columns = [found[column].to_numpy() for column in ("lon", "lat")]
-    times = found["count"].to_numpy() if "count" in found.column_names else np.ones(len(columns[0]))
     places = zip(columns, (x0, y0), (x1, y1), strict=True)
     cells = [np.clip(((c - a) / (b - a) * side).astype(int), 0, side - 1) for c, a, b in places]
-    flat = np.bincount(cells[0] * side + cells[1], weights=times, minlength=side * side)
+    flat = np.bincount(cells[0] * side + cells[1], minlength=side * side)
     return flat.astype(np.int64).reshape(side, side)
 
 

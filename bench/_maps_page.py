@@ -9,9 +9,9 @@ import numpy as np
 
 SIZES = ("all ranges", "side 16", "side 4")
 BEGIN, END = "<!-- tables -->\n", "<!-- end of the tables -->"
-WAYS = ("UGrid", "AGrid", "PrivTree", "HTF", "DAWA", "plan: hats", "adaptive-grid", "quadtree")
-NOT_PRIVATE = "DAWA"
-TITLES = {"plan: hats": "plan (`hats`)", "adaptive-grid": "`adaptive-grid`", "quadtree": "`quadtree`", "DAWA": "DAWA*"}
+WAYS = ("least told", "UGrid", "AGrid", "PrivTree", "HTF", "DAWA", "plan", "adaptive-grid", "quadtree")
+BESIDE = ("least told", "DAWA")  # for comparison: one knows the number of records alone, the other is not private
+TITLES = {"least told": "even guess", "adaptive-grid": "`adaptive-grid`", "quadtree": "`quadtree`", "DAWA": "DAWA*"}
 RELATIONS = {
     "moves": "Moves of less than four cells (the published ones at half of ε, since a move changes two counts):",
     "add/remove": "Add/remove:",
@@ -23,6 +23,10 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def _bold(value: float, least: bool) -> str:
+    return f"**{_short(value)}**" if least else _short(value)
+
+
 def _cases(rows: list[Row]) -> dict[tuple[str, ...], dict[str, Row]]:
     cases: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in rows:
@@ -32,21 +36,21 @@ def _cases(rows: list[Row]) -> dict[tuple[str, ...], dict[str, Row]]:
 
 def _line(case: dict[str, Row], ways: tuple[str, ...]) -> list[str]:
     """The errors of all ways, the least of what is private in bold."""
-    known = [case[way] for way in ways if way != NOT_PRIVATE]
+    known = [case[way] for way in ways if way not in BESIDE]
     least = {size: min(float(row[size]) for row in known) for size in SIZES}
     found = []
     for way in ways:
         told = [(size, float(case[way][size])) for size in SIZES]
-        bold = [f"**{_short(v)}**" if v == least[size] and way != NOT_PRIVATE else _short(v) for size, v in told]
-        found.append(" / ".join(bold))
+        found.append(" / ".join(_bold(v, way not in BESIDE and v == least[size]) for size, v in told))
     return found
 
 
-def tables(rows: list[Row], model: list[Row]) -> str:
+def tables(rows: list[Row], model: list[Row], plans: list[Row]) -> str:
     """All of it, as Markdown."""
     cases, parts = _cases(rows), []
     for relation, words in RELATIONS.items():
-        titles = [TITLES.get(way, way) for way in WAYS]
+        taken = sorted({row["takes"] for row in plans if row["relation"] == relation})
+        titles = [f"plan ({', '.join(f'`{n}`' for n in taken)})" if w == "plan" else TITLES.get(w, w) for w in WAYS]
         lines = [f"| map | ε | {' | '.join(titles)} |", f"| --- | ---: |{' ---: |' * len(WAYS)}"]
         for (of, name, epsilon), case in cases.items():
             if of == relation:
@@ -59,7 +63,7 @@ def tables(rows: list[Row], model: list[Row]) -> str:
             best: dict[str, int] = {}
             for (of, *_), case in cases.items():
                 if of == relation:
-                    way = min((float(case[w][size]), w) for w in WAYS if w != NOT_PRIVATE)[1]
+                    way = min((float(case[w][size]), w) for w in WAYS if w not in BESIDE)[1]
                     best[way] = best.get(way, 0) + 1
             ranked = sorted(best.items(), key=lambda pair: -pair[1])
             wins.append([relation, size, ", ".join(f"{TITLES.get(way, way)} {count}" for way, count in ranked)])
@@ -94,8 +98,8 @@ def tables(rows: list[Row], model: list[Row]) -> str:
     return "\n".join(parts)
 
 
-def write(path: Path, rows: list[Row], model: list[Row]) -> None:
+def write(path: Path, rows: list[Row], model: list[Row], plans: list[Row]) -> None:
     """The tables of the page anew: all that stands between its two marks."""
     page = path.read_text(encoding="utf-8")
     begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    path.write_text(f"{page[:begin]}\n{tables(rows, model)}\n{page[end:]}", encoding="utf-8")
+    path.write_text(f"{page[:begin]}\n{tables(rows, model, plans)}\n{page[end:]}", encoding="utf-8")

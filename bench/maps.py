@@ -64,16 +64,21 @@ def under(relation: str) -> sf.Policy:
     return sf.within(grid(SIDE), Fraction(2 * DELTA - 1, 2 * SIDE)) if moves else sf.unbounded(grid(SIDE))
 
 
+def plan_of(relation: str, epsilon: Fraction) -> sf.Plan:
+    """What is planned without data."""
+    return sf.plan(under(relation), sf.ranges(), epsilon)
+
+
 def rivals(relation: str, epsilon: Fraction, counts: np.ndarray, rng: np.random.Generator) -> dict[str, Released]:
     """Everything that is compared."""
     policy, share = under(relation), float(epsilon / 2 if relation == "moves" else epsilon)
     records = int(counts.sum())
     total = records if policy.total_is_public else None
-    planned = sf.plan(policy, sf.ranges(), epsilon).mechanism
+    chosen = plan_of(relation, epsilon).mechanism
     made = {name: build(name, policy, epsilon).informed(records) for name in OURS}
     runs: dict[str, Released] = {
         name: lambda one=one: one.run(counts.ravel(), total, SOURCE).reshape(counts.shape)
-        for name, one in {f"plan: {planned.name}": planned, **made}.items()
+        for name, one in {"plan": chosen, **made}.items()
     }
     return {
         "least told": lambda: np.full(counts.shape, records / counts.size),
@@ -103,6 +108,11 @@ def measure(name: str, data: Path, relation: str, epsilon: str, runs: int) -> li
         told = {size: error * float(exact) ** 2 / times for size, error in errors.items()}
         rows.append({"relation": relation, "data": name, "epsilon": epsilon, "way": way, **told})
     return rows
+
+
+def planned(relation: str, epsilon: str) -> dict[str, object]:
+    """What a plan takes."""
+    return {"relation": relation, "epsilon": epsilon, "takes": plan_of(relation, Fraction(epsilon)).mechanism.name}
 
 
 def calibration(data: Path, names: tuple[str, ...]) -> list[dict[str, object]]:
@@ -142,9 +152,10 @@ def main() -> None:
                 table(rows[-len(OURS) - 8 :])
     models = [] if options.quick else calibration(options.data, names)
     table(models)
+    plans = [planned(relation, epsilon) for relation in ("moves", "add/remove") for epsilon in epsilons]
     if options.markdown is not None:
-        write(options.markdown, rows, models)
-    print(f"\nwritten to {write_json('maps', {'rows': rows, 'model': models})}")
+        write(options.markdown, rows, models, plans)
+    print(f"\nwritten to {write_json('maps', {'rows': rows, 'model': models, 'plans': plans})}")
 
 
 if __name__ == "__main__":
