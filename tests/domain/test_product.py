@@ -207,7 +207,7 @@ def test_domains_that_cannot_be_are_refused(call: str, message: str) -> None:
         (
             {"axes": [{"kind": "triangles"}]},
             "The description of the domain has an axis of kind 'triangles'; known are interval, labels, bins, times, "
-            "cycle, ground, regions, hexagons.",
+            "cycle, ground, regions, hexagons, roads.",
         ),
     ],
 )

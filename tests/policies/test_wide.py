@@ -58,6 +58,25 @@ def test_no_strategy_of_a_line_compares_pairs_of_cells(monkeypatch):
             assert sf.threshold(line, reach).sensitivity(operator) > 0
 
 
+def test_nested_blocks_look_at_steps_of_one_cell_alone(monkeypatch):
+    """What took minutes on a million cells: a type of pair for every length of a move, and again for every tuning."""
+    asked, real = [], Hierarchy.pair_types
+
+    def counted(self, offset):
+        asked.append(offset)
+        return real(self, offset)
+
+    monkeypatch.setattr(Hierarchy, "pair_types", counted)
+    line = sf.Line(0, 1000, cells=2**12, name="t")
+    for domain in (line, line * sf.Categories(["a", "b"], name="mode")):
+        hide = sf.move(500, of="t") | sf.change("mode") if domain is not line else sf.move(500, of="t")
+        plan = sf.plan(
+            sf.policy(domain, hide=hide), sf.ranges() if domain is line else sf.histogram(), 1, mechanism="levels"
+        )
+        assert plan.expected_error > 0
+    assert set(asked) <= {None, 0, 1, -1} and len(asked) < 100
+
+
 DELTAS = [2, 16, 600, 2**15, 2**19]  # in cells
 SOURCES = [None, "boundary", [300.0, 700.0]]
 WORKLOADS = [sf.ranges(), sf.histogram(), sf.prefixes()]

@@ -27,6 +27,14 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(sf.__file__).parent.parent)}
 needs_signals = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 
 
+@pytest.fixture(autouse=True)
+def _interruptible():
+    """As at a terminal: what runs in the background may have been told to ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def _outbox(folder: Path) -> list[sf.Release]:
     return [sf.load(file) for file in (folder / "budget.db.outbox").iterdir()]
 

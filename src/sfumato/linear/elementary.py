@@ -18,6 +18,7 @@ class Identity(Operator):
     fraction_bits = 0
     keeps_fractions = False
     factor_bits = 0
+    parts_at_borders = True
 
     def __init__(self, n: int) -> None:
         self.rows = self.cols = n

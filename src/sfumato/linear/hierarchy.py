@@ -45,6 +45,7 @@ class Hierarchy(Operator):
 
     keeps_fractions = True
     """Whether numbers with bits behind the point get no more of them by its inverse."""
+    parts_at_borders = True
 
     def __init__(
         self, n: int, blocks: Sequence[int], weights: Sequence[int] | None = None, *, fraction_bits: int = 14

@@ -39,6 +39,9 @@ class Operator(Estimator):
     has_structure = True
     # Whether nearly every pair of columns is a type of its own.
     has_many_types = False
+    # Whether no two columns are farther apart, row by row, than some two side by side: for nested blocks and cells. The
+    # types of pairs that are one apart then stand for those of all lengths, in products as well.
+    parts_at_borders = False
 
     @property
     def factors(self) -> tuple[Operator, ...]:

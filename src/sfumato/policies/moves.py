@@ -285,9 +285,16 @@ class Stencil(Moves):
         return steps.to_sources(self, mask, cells, boundary=boundary)
 
     def pair_types(self, factors: tuple[Operator, ...]) -> Iterator[list[PairTypes]]:
-        """Offset by offset. A stencil holds one with every choice of signs, so each axis is seen in both directions."""
+        """Offset by offset. A stencil holds one with every choice of signs, so each axis is seen in both directions.
+
+        Nested blocks are told apart by steps of one cell, which a stencil holds with every longer one.
+        """
         seen: dict[tuple[int, int], PairTypes] = {}
-        for offset in self.lengths:
+        nested = [factor.parts_at_borders for factor in factors]
+        lengths = self.lengths
+        if any(nested):
+            lengths = np.unique(np.where(nested, np.minimum(lengths, 1), lengths), axis=0)
+        for offset in lengths:
             types = []
             for axis, (o, factor) in enumerate(zip(offset, factors, strict=True)):
                 if (axis, int(o)) not in seen:
