@@ -31,6 +31,7 @@ _WRITTEN = re.compile(r"-?[0-9]{1,4000}(?:[/.][0-9]{1,4000})?")
 _EXPONENT = re.compile(r"[eE][-+]?([0-9_]+)$")
 
 LARGEST = (1 << 63) - 1  # whole number, of whatever is counted
+LEAST_EPSILON = Fraction(1, 10**50)  # that is planned for, and one over the largest
 
 Number = int | float | str | Fraction | Decimal
 
@@ -102,6 +103,17 @@ def positive_fraction(value: Number, name: str) -> Fraction:
     result = fraction(value, name)
     if result <= 0:
         raise InvalidInput(f"{name}={shown(value)} must be greater than zero. Nothing was drawn or recorded.")
+    return result
+
+
+def plannable(value: Number, name: str) -> Fraction:
+    """The exact value of an ε that noise can be planned for: its squares and theirs are doubles."""
+    result = positive_fraction(value, name)
+    if not LEAST_EPSILON <= result <= 1 / LEAST_EPSILON:
+        raise InvalidInput(
+            f"{name}={shown(value)} is outside 1e-50 to 1e50, and no error can be told of it. Nothing was drawn or "
+            "recorded. Use one that means something, mostly from 0.01 to 10."
+        )
     return result
 
 

@@ -261,3 +261,22 @@ def test_a_plan_without_public_counts_looks_for_no_spanning_tree(monkeypatch: py
     for name in ("consistent", "dawa"):
         assert told[name] == "its error depends on the data: give like=public counts to weigh it"
     sf.epsilon_for(policy, sf.histogram(), error=100)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-400", "1e-51", "1e51", 10**400])
+def test_an_epsilon_of_which_no_error_can_be_told_is_refused(epsilon):
+    """It ended in an error of Python's, in default plans too."""
+    policy = sf.bounded(sf.Line(0, 1, cells=8))
+    for mechanism in (None, "quadtree", "edges"):
+        with pytest.raises(sf.InvalidInput, match="outside 1e-50 to 1e50, and no error can be told of it"):
+            sf.plan(policy, sf.ranges(), epsilon, mechanism=mechanism)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-50", "1e50"])
+def test_the_ends_of_what_can_be_planned_are_refused_or_planned_without_an_error_of_python(epsilon):
+    policy = sf.bounded(sf.Line(0, 1, cells=8))
+    for mechanism in sf.mechanisms():
+        try:
+            assert sf.plan(policy, sf.ranges(), epsilon, mechanism=mechanism).epsilon == Fraction(epsilon)
+        except sf.InvalidInput as refusal:
+            assert str(refusal)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, SfumatoError, TooLarge
-from sfumato.exact import Number, positive_fraction, positive_int, shown
+from sfumato.exact import Number, plannable, positive_fraction, positive_int, shown
 from sfumato.mechanism import (
     REFERENCE_RECORDS,
     Mechanism,
@@ -321,7 +321,7 @@ def _checked(
         raise InvalidInput(f"workload={type(workload).__name__} is not a workload. Use sf.ranges(), sf.histogram(), …")
     if options and mechanism is None:
         raise InvalidInput(f"{', '.join(options)}: options belong to a mechanism; name it with mechanism=….")
-    budget = positive_fraction(epsilon, "epsilon")
+    budget = plannable(epsilon, "epsilon")
     count = None if max_per_entity is None else positive_int(max_per_entity, "max_per_entity")
     workload.check(policy.domain)
     return budget, budget / (count or 1), count

@@ -24,7 +24,7 @@ from warnings import warn
 from sfumato.allocation.distributions import Distribution
 from sfumato.counting import Counts
 from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
-from sfumato.exact import Number, positive_fraction
+from sfumato.exact import Number, plannable
 from sfumato.interruptions import undisturbed
 from sfumato.ledger import Ledger
 from sfumato.ledger.steps import Remaining, Step
@@ -98,7 +98,7 @@ class Stream:
         if vault is not None:
             require_kind(vault, Vault, "vault", "a vault", "sf.Vault(path, key=…)")
         self._clock = StepNumbering.of(window, step)
-        budget = positive_fraction(epsilon, "epsilon")
+        budget = plannable(epsilon, "epsilon")
         self._allocation = choose(allocation, self._clock.steps, budget, weights, distribution)
         share = budget / self._clock.steps
         made = plan(policy, workload, share, mechanism=mechanism, max_per_entity=max_per_entity, **options)
