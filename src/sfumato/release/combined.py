@@ -128,13 +128,21 @@ class Combined(Operator):
         weights = range_weights(self.rows, np.array([low]), np.array([high]))
         return np.asarray(self.transpose(weights)[0], dtype=np.float64)
 
+    @cached_property
+    def fourth_is_exact(self) -> bool:
+        """Where sums are written out: what an estimator knows of groups has the fourth power as a guess."""
+        none = np.zeros((0, len(self._shape)))
+        return self._known_of_groups(none, none) is None
+
+    def _known_of_groups(self, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
+        if self._sums.of is None or len(self._sums.axes) != 1:
+            return None
+        return self._estimator.grouped_moments(self._sums.axes[0], self._sums.of, low, high)
+
     def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """What the estimator knows of cells in groups, or written out."""
-        if self._sums.of is not None and len(self._sums.axes) == 1:
-            known = self._estimator.grouped_moments(self._sums.axes[0], self._sums.of, low, high)
-            if known is not None:
-                return known
-        return super().box_moments(shape, low, high)
+        known = self._known_of_groups(low, high)
+        return super().box_moments(shape, low, high) if known is None else known
 
     def range_moments(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Computed once for ranges that are the same."""

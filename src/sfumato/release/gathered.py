@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,12 @@ class Gathered(Operator):
     def keeps_integers(self) -> bool:
         """A sum of whole numbers is one."""
         return self._estimator.keeps_integers
+
+    @cached_property
+    def fourth_is_exact(self) -> bool:
+        """Where sums are written out: what an estimator knows of groups has the fourth power as a guess."""
+        none = np.zeros((0, len(self._shape)))
+        return self._estimator.grouped_moments(self._axis, self._other, none, none) is None
 
     def box_moments(self, shape: tuple[int, ...], low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """What the estimator knows of such sums, or written out."""
