@@ -230,3 +230,22 @@ def test_large_operators_are_not_written_out(monkeypatch):
     with pytest.raises(TooLarge) as refusal:
         Matrix(np.eye(10)).pair_types(None)
     assert str(refusal.value) == "Matrix with 10 columns has too many pairs of columns to compare."
+
+
+@pytest.mark.parametrize("most", [1 << 16, 4], ids=["a table", "sorting"])
+@pytest.mark.parametrize("entries", [range(-2, 3), range(400)], ids=["few values", "many values"])
+def test_types_of_pairs_are_counted_alike_by_a_table_and_by_sorting(entries, most, monkeypatch):
+    """And in parts: what stands beside what in two columns, each kind as often as it does."""
+    monkeypatch.setattr("sfumato.linear.operator.HELD", 64)
+    monkeypatch.setattr("sfumato.linear.operator.MOST_VALUE_PAIRS", most)
+    table = np.random.default_rng(7).choice(np.array(entries), (9, 12))
+    u, v = (index.ravel() for index in np.indices((12, 12)))
+    types = Matrix(table).types_of_pairs(u, v)
+    shown = {tuple(sorted(zip(map(tuple, types.values.tolist()), row, strict=True))) for row in types.counts.tolist()}
+    kinds = sorted(set(zip(table[:, u].ravel().tolist(), table[:, v].ravel().tolist(), strict=True)))
+    for a, b in zip(u, v, strict=True):
+        beside = list(zip(table[:, a].tolist(), table[:, b].tolist(), strict=True))
+        assert tuple((kind, beside.count(kind)) for kind in kinds) in shown
+    assert len(shown) == len(
+        {tuple(sorted(zip(table[:, a], table[:, b], strict=True))) for a, b in zip(u, v, strict=True)}
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,10 @@ from sfumato.counting.frames import arrow_reader
 from sfumato.counting.hushing import hushed
 from sfumato.counting.inputs import Database
 from sfumato.counting.place import Placer, fixed_width
-from sfumato.counting.points import places_in
+from sfumato.counting.points import Transformation, places_in
 from sfumato.counting.report import CountReport
 from sfumato.counting.tally import empty_tally
-from sfumato.domain import Domain
+from sfumato.domain import Domain, Ground, Places
 from sfumato.domain.timed import NO_TIME
 from sfumato.linear.tables import Tables
 from sfumato.noise import Source
@@ -59,6 +59,8 @@ class Batches:
         self.domain, self.view, self.entity = domain, view, entity
         self._relation = relation_of(view, database)
         self._fields = [field for field in view.fields if field.axis is not None]
+        axes = {field.alias: cast(Places | Ground, field.axis) for field in self._fields}
+        self._ways = {alias: Transformation.between(crs, axes[alias].crs) for alias, crs in view.crs.items()}
 
     def rows(self) -> int:
         """How many rows there are; for Parquet files this is in their footers."""
@@ -67,6 +69,11 @@ class Batches:
             lambda: int(self._relation.aggregate("count(*)").fetchall()[0][0]),
             self.view.advice,
         )
+
+    @property
+    def transformed(self) -> str | None:
+        """How points come into the CRS of the domain, where they are in another one."""
+        return "; ".join(dict.fromkeys(way.pipeline for way in self._ways.values())) or None
 
     def __iter__(self) -> Iterator[Any]:
         """Record batches of the axes' columns, of digests where entities matter (null: nobody), and of whether a
@@ -103,6 +110,8 @@ class Batches:
                 columns.append(column)
                 continue
             places = places_in(column, field)
+            if field.alias in self._ways:
+                places = np.stack(self._ways[field.alias](*places.T), axis=-1)
             columns += [pa.array(np.ascontiguousarray(places[:, k])) for k in range(2)]
         return pa.RecordBatch.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
 
@@ -178,6 +187,7 @@ def count_batches(
         without_entity=None if bounded is None else nobody,
         cut=None if bounded is None else bounded.cut,
         entities_cut=None if bounded is None else bounded.entities_cut,
+        transformed=stream.transformed,
     )
 
 

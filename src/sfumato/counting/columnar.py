@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sfumato.counting.columns import Field
-from sfumato.counting.geometries import check_duckdb
+from sfumato.counting.geometries import crs_in_duckdb
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import INTEGERS, WIDE, as_double, column_list, is_number, literal
 from sfumato.counting.ticks import check_kind, is_time, is_zoned, of_duckdb
@@ -55,11 +55,12 @@ def read_parts(files: list[str], database: Database, needed: Sequence[str]) -> l
             f"logical_type)::VARCHAR FROM parquet_schema([{listed}])"
         ).fetchall()
         groups: dict[Any, list[str]] = {}
+        said = _said_of_places(connection, listed)
         # One call lists the files in the order given; each begins with a root that has the columns as children.
         for file, rows in zip(files, _by_file(schema), strict=True):
-            groups.setdefault(tuple(rows), []).append(file)
+            groups.setdefault((tuple(rows), said.get(file, "")), []).append(file)
         parts = []
-        for rows, members in groups.items():
+        for (rows, _), members in groups.items():
             header = _top(rows)
             folders = not _named_by_folders(members) & {name.lower() for name in header}
             plain = connection.sql(f"SELECT * FROM {_scan(members, folders)} LIMIT 0")
@@ -74,6 +75,21 @@ def read_parts(files: list[str], database: Database, needed: Sequence[str]) -> l
     for part in parts:
         column_list(part.header, needed, of=f"{part.files[0]!r}")
     return parts
+
+
+def _said_of_places(connection: Any, listed: str) -> dict[str, str]:
+    """What the metadata of GeoParquet say of the CRS in each file: those of two are not read as one."""
+    rows = connection.sql(
+        f"SELECT file_name, decode(value) FROM parquet_kv_metadata([{listed}]) WHERE decode(key) = 'geo'"
+    ).fetchall()
+    found: dict[str, str] = {}
+    for file, text in rows:
+        try:
+            columns = json.loads(text)["columns"]
+            found[file] = json.dumps({name: about.get("crs", _USUAL) for name, about in columns.items()})
+        except (ValueError, LookupError, TypeError, AttributeError):
+            found[file] = text  # whoever asks for its geometries will be told
+    return found
 
 
 def _crs_of(connection: Any, files: Sequence[str], name: str) -> str:
@@ -132,11 +148,28 @@ def _top(rows: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def point_crs(fields: Sequence[Field], parts: Sequence[ParquetPart]) -> dict[str, str]:
+    """In which CRS columns of points are, by their private names, where it is not that of their axes."""
+    found: dict[str, str] = {}
+    for field in fields:
+        if not field.geometry:
+            continue
+        said = {crs_in_duckdb(field, part.types[part.header.index(field.column)]) for part in parts}
+        if len(said) > 1:
+            raise InvalidInput(
+                f"Column {field.column!r} is in one CRS in some files and in another in others. Nothing was counted. "
+                "Count them one by one, or transform some of them first."
+            )
+        crs = said.pop()
+        if crs is not None:
+            found[field.alias] = crs
+    return found
+
+
 def read_as(field: Field, part: ParquetPart, mixed: bool) -> str:
     """SQL for a column: times as microseconds, numbers as doubles where files disagree, others as they are."""
     position = part.header.index(field.column)
     if field.geometry:
-        check_duckdb(field, part.types[position])
         return f"CAST(k{position} AS BLOB)"
     if field.times is not None:
         check_kind(field, part.types[position])
@@ -149,8 +182,8 @@ def read_as(field: Field, part: ParquetPart, mixed: bool) -> str:
 def is_mixed(field: Field, parts: Sequence[ParquetPart]) -> bool:
     """Whether files disagree about the type of a column, or a refusal where it matters."""
     kinds = {part.types[part.header.index(field.column)]: part.files[0] for part in parts}
-    if len(kinds) == 1:
-        return False
+    if len(kinds) == 1 or (field.geometry and all(kind.startswith("GEOMETRY") for kind in kinds)):
+        return False  # of two CRS, `point_crs` speaks
     same_zone = all(map(is_time, kinds)) and len(set(map(is_zoned, kinds))) == 1
     if field.times is not None and same_zone:
         return True

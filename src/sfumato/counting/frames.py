@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.counting.arrow import private_reader, private_table
 from sfumato.counting.columns import Field, check_columns
-from sfumato.counting.geometries import check_arrow, check_duckdb, refuse_others
+from sfumato.counting.geometries import crs_in_arrow, crs_in_duckdb, refuse_others
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import WIDE, as_double, column_list, is_number, quoted
 from sfumato.counting.ticks import check_kind, is_time, of_duckdb, of_polars
@@ -79,6 +79,23 @@ def is_native(frame: Frame) -> bool:
     return not frame.implementation.is_ibis() or _backend(frame) in IBIS_NATIVE
 
 
+def crs_of_frame(frame: Frame, fields: Sequence[Field]) -> dict[str, str]:
+    """In which CRS columns of points are, by their private names, where it is not that of their axes."""
+    native = frame.to_native()
+    if frame.implementation.is_duckdb():
+        kinds = dict(zip(native.columns, map(str, native.types), strict=True))
+        found = {f.alias: crs_in_duckdb(f, kinds[f.column]) for f in fields if f.column in kinds}
+        return {alias: crs for alias, crs in found.items() if crs is not None}
+    return crs_in_schema(native.schema, fields) if frame.implementation.is_pyarrow() else {}
+
+
+def crs_in_schema(schema: Any, fields: Sequence[Field]) -> dict[str, str]:
+    """The same of Arrow tables and streams."""
+    single = [field for field in fields if schema.names.count(field.column) == 1]
+    found = {field.alias: crs_in_arrow(field, schema.field(field.column)) for field in single}
+    return {alias: crs for alias, crs in found.items() if crs is not None}
+
+
 def private_frame(frame: Frame, fields: Sequence[Field], database: Database) -> Frame:
     """The columns that counting needs as a frame of private names, checked.
 
@@ -93,16 +110,12 @@ def private_frame(frame: Frame, fields: Sequence[Field], database: Database) -> 
         column_list(list(native.columns), needed, folded=True)
         kinds = dict(zip(native.columns, map(str, native.types), strict=True))
         for field in fields:
-            check_duckdb(field, kinds[field.column])
             if field.times is not None:
                 check_kind(field, kinds[field.column])
         plain = [field for field in fields if field.times is None and not field.geometry]
         _checked(plain, frame.collect_schema())
         return private_relation(native, fields)
-    if engine.is_pyarrow():
-        for field in fields:
-            check_arrow(field, native.schema.field(field.column)) if field.column in native.column_names else None
-    else:
+    if not engine.is_pyarrow():
         refuse_others(fields, f"a frame of {engine.name.lower()}")
     if engine.is_pyarrow() or engine.is_pandas():
         names = list(native.column_names if engine.is_pyarrow() else native.columns)
@@ -137,8 +150,6 @@ def private_stream(reader: Any, fields: Sequence[Field], database: Database) -> 
     names = list(reader.schema.names)
     column_list(names, tuple(dict.fromkeys(field.column for field in fields)))
     positions = [names.index(field.column) for field in fields]
-    for field, i in zip(fields, positions, strict=True):
-        check_arrow(field, reader.schema.field(i))
     renamed = reader.schema.empty_table().select(positions).rename_columns([field.alias for field in fields])
     check_columns(tuple(fields), hushed(_READ, lambda: nw.from_native(renamed).schema))
     private = hushed(_READ, lambda: private_reader(reader, fields, positions))

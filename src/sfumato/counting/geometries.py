@@ -1,4 +1,4 @@
-"""Columns of geometries before anything is read: that they are points of the domain's CRS, as far as types say.
+"""Columns of geometries before anything is read: that they are points whose CRS is known, as far as types say.
 
 A column of bytes that nobody says the CRS of is refused: numbers alone do not tell metres from degrees.
 """
@@ -9,27 +9,29 @@ import json
 from typing import Any, cast
 
 from sfumato.counting.columns import Field
+from sfumato.counting.hushing import hushed
 from sfumato.counting.points import same_crs
 from sfumato.domain import Ground, Places
 from sfumato.errors import InvalidInput
 
 _WGS84 = "OGC:CRS84"
+_ADVICE = "Say another one, or transform the points first."
 
 
-def check_duckdb(field: Field, kind: str) -> None:
-    """A column by its type in DuckDB, which has the CRS of GeoParquet's columns."""
+def crs_in_duckdb(field: Field, kind: str) -> str | None:
+    """The CRS of a column by its type in DuckDB, which has that of GeoParquet's; None where it is the domain's."""
     if not field.geometry:
-        return
+        return None
     if not kind.startswith("GEOMETRY"):
         _refuse(field, f"is of type {kind}")
     crs = kind.removeprefix("GEOMETRY").strip("()'").replace("''", "'")
-    _check(field, crs or None)
+    return _other(field, crs or None)
 
 
-def check_arrow(field: Field, column: Any) -> None:
-    """A column by its field in an Arrow schema."""
+def crs_in_arrow(field: Field, column: Any) -> str | None:
+    """The same of a column by its field in an Arrow schema."""
     if not field.geometry:
-        return
+        return None
     about = {key.decode(): value.decode() for key, value in (column.metadata or {}).items()}
     name, written = about.get("ARROW:extension:name"), about.get("ARROW:extension:metadata", "{}")
     if hasattr(column.type, "extension_name"):  # another package knows the type
@@ -43,7 +45,7 @@ def check_arrow(field: Field, column: Any) -> None:
         crs = json.loads(written or "{}").get("crs")
     except (ValueError, AttributeError):
         crs = None
-    _check(field, crs)
+    return _other(field, crs)
 
 
 def refuse_others(fields: Any, what: str) -> None:
@@ -53,16 +55,14 @@ def refuse_others(fields: Any, what: str) -> None:
             _refuse(field, f"comes from {what}")
 
 
-def _check(field: Field, crs: Any) -> None:
+def _other(field: Field, crs: Any) -> str | None:
     axis = cast(Places | Ground, field.axis)
     if not crs:
         _refuse(field, "has no CRS")
     same = crs == axis.crs or {crs if isinstance(crs, str) else None, axis.crs} == {_WGS84, "EPSG:4326"}
-    if not (same or same_crs(crs, axis.crs)):
-        raise InvalidInput(
-            f"Column {field.column!r} is in another CRS than {field.needs}, which is in {axis.crs[:60]}. Nothing was "
-            "counted. Read the data as a GeoDataFrame, whose points are transformed, or transform them first."
-        )
+    if same or hushed(f"Column {field.column!r} has an unknown CRS", lambda: same_crs(crs, axis.crs), _ADVICE):
+        return None
+    return crs if isinstance(crs, str) else json.dumps(crs)
 
 
 def _refuse(field: Field, why: str) -> None:

@@ -72,12 +72,15 @@ def open_view(data: Any, fields: Sequence[Field], database: Database) -> View:
         check_columns(untimed, hushed("The columns of the data could not be read", raw.collect_schema))
         unreadable = () if not view.unreadable else (view.frame.columns[-1],)
         private = frames.private_relation(view.frame, names, keep=unreadable)
-        return View(private, view.unreadable, view.advice, tuple(fields))
+        return View(private, view.unreadable, view.advice, tuple(fields), view.crs)
     data = _arrays(data, fields) if isinstance(data, Mapping) else data
     frame = nw.from_native(frames.without_duplicates(data, fields), pass_through=True)
     if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
-        return View(frames.private_frame(frame, fields, database), fields=tuple(fields))
-    return View(frames.private_stream(_reader(data), fields, database), fields=tuple(fields))
+        crs = frames.crs_of_frame(frame, fields)
+        return View(frames.private_frame(frame, fields, database), fields=tuple(fields), crs=crs)
+    reader = _reader(data)
+    crs = frames.crs_in_schema(reader.schema, fields)
+    return View(frames.private_stream(reader, fields, database), fields=tuple(fields), crs=crs)
 
 
 def open_frame(data: Any, database: Database, fields: Sequence[Field] = (), *, as_text: str | None = None) -> Frame:

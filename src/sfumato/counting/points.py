@@ -7,6 +7,7 @@ no record.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -55,13 +56,9 @@ def unfolded(frame: Any, column: str | None, crs: str) -> tuple[Any, tuple[str, 
         raise InvalidInput(f"Column {name!r} {_NO_POINTS}")
     x, y, pipeline = np.asarray(points.x, np.float64), np.asarray(points.y, np.float64), None
     if series.crs != crs and not same_crs(series.crs, crs):
-        import pyproj
-
-        transformer = pyproj.Transformer.from_crs(series.crs, crs, always_xy=True)
-        missing = np.isnan(x) | np.isnan(y)
-        found = (np.where(np.isnan(moved), np.inf, moved) for moved in transformer.transform(x, y))
-        x, y = (np.where(missing, np.nan, moved) for moved in found)
-        pipeline = str(transformer.definition)
+        transformation = Transformation.between(series.crs, crs)
+        x, y = transformation(x, y)
+        pipeline = transformation.pipeline
     plain = frame.drop(columns=list(geometries))
     names = tuple(_free(f"{name} {end}", plain.columns) for end in ("x", "y"))
     at = np.flatnonzero(~(series.isna() | series.is_empty))
@@ -70,6 +67,34 @@ def unfolded(frame: Any, column: str | None, crs: str) -> tuple[Any, tuple[str, 
         whole[at] = values
         plain[new] = whole
     return plain, (names[0], names[1]), pipeline
+
+
+@dataclass(frozen=True, eq=False)
+class Transformation:
+    """From places in one CRS to places in another, x first always."""
+
+    transformer: Any
+
+    @classmethod
+    def between(cls, source: Any, target: str) -> Transformation:
+        """By pyproj."""
+        try:
+            import pyproj
+        except ImportError as error:
+            raise MissingExtra("pyproj", "geo", "Transforming points") from error
+        return cls(pyproj.Transformer.from_crs(source, target, always_xy=True))
+
+    @property
+    def pipeline(self) -> str:
+        """How, in the words of PROJ."""
+        return str(self.transformer.definition)
+
+    def __call__(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Missing places stay missing; those that are taken nowhere are beyond everything."""
+        missing = np.isnan(x) | np.isnan(y)
+        found = (np.where(np.isfinite(moved), moved, np.inf) for moved in self.transformer.transform(x, y))
+        moved_x, moved_y = (np.where(missing, np.nan, moved) for moved in found)
+        return moved_x, moved_y
 
 
 _UNKNOWN = (

@@ -76,8 +76,8 @@ def count(
     names of Python's. Where the domain has no axis of the name, ``x``, ``y`` and ``z`` stand for its first three axes.
 
     *Places* on regions, hexagons and grids with a CRS are two columns, ``lon=`` and ``lat=`` (WGS84) or ``x=`` and
-    ``y=`` (of the domain's CRS), or points in one, ``geometry=``: of a GeoDataFrame, whose CRS is transformed to the
-    domain's where it is another, or of GeoParquet or Arrow in the domain's CRS. ``columns={"place": ("lon", "lat")}``
+    ``y=`` (of the domain's CRS), or points in one, ``geometry=``, whose CRS is known and transformed to the
+    domain's where it is another: of a GeoDataFrame, GeoParquet, Arrow or DuckDB. ``columns={"place": ("lon", "lat")}``
     says the same of regions and hexagons. By default they are the points of a GeoDataFrame, and the columns ``lon`` and
     ``lat`` of anything else (of a grid those that its axes are called). On hexagons ``h3=`` names a column of cells, of
     the domain's resolution or finer ones, as text or whole numbers; a record of a coarser one, or of what is no cell,
@@ -164,7 +164,7 @@ def count(
                 tally, report = count_batches(
                     stream, drop=drop, limit=limit, source=randomness, advance=advance, tables=layout
                 )
-    report = replace(report, transformed=transformed)
+    report = replace(report, transformed=transformed or report.transformed)
     if layout is None:
         report = replace(report, in_other_box=in_other_box(tally, domain))
         tally = tally.reshape(domain.shape)

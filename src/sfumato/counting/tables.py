@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +27,14 @@ class View:
     """The columns that counting needs, as a relation or frame under private names.
 
     ``unreadable`` says whether one of them tells rows with an unreadable coordinate, and ``advice`` what to do when the
-    engine cannot go on.
+    engine cannot go on. ``crs`` has the columns of points in another CRS than that of their axis, by private name.
     """
 
     frame: Any
     unreadable: bool = False
     advice: str = ""
     fields: tuple[Field, ...] = ()
+    crs: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def view_files(paths: list[str | Path], fields: Sequence[Field], database: Database) -> View:
@@ -43,11 +45,12 @@ def view_files(paths: list[str | Path], fields: Sequence[Field], database: Datab
         parquet = columnar.read_parts(files, database, needed)
         _check_same_columns(parquet)
         mixed = {field: columnar.is_mixed(field, parquet) for field in fields}
+        crs = columnar.point_crs(fields, parquet)
         selects = [
             _select(part, (f"{columnar.read_as(field, part, mixed[field])} AS {field.alias}" for field in fields))
             for part in parquet
         ]
-        return View(_union(selects, database), advice=columnar.ADVICE)
+        return View(_union(selects, database), advice=columnar.ADVICE, crs=crs)
     refuse_others(fields, "a file of text")
     csv = delimited.read_parts(files, database, needed)
     _check_same_columns(csv)

@@ -15,12 +15,16 @@ from sfumato.linear.estimator import Array as Array
 from sfumato.linear.estimator import Estimator
 from sfumato.linear.estimator import range_weights as range_weights
 from sfumato.linear.pairs import PairTypes
+from sfumato.linear.rows import counted_columns, distinct_rows
 
 if TYPE_CHECKING:
     from sfumato.linear.queries import AllOfAKind
 
 # Pairs of columns that are compared at a time.
 PAIRS = 1 << 16
+
+# Pairs of values that are counted in a table, and numbers of it held at a time.
+MOST_VALUE_PAIRS, HELD = 1 << 16, 1 << 22
 
 # Floats that are whole numbers up to this size are read as whole numbers.
 LARGEST_ENTRY = 1 << 40
@@ -152,13 +156,18 @@ class Operator(Estimator):
         if len(u) * self.rows > LARGEST_EXPLICIT:
             raise TooLarge(f"{type(self).__name__} with {self.cols} columns has too many pairs of columns to compare.")
         columns = self.sparse().toarray()
-        pairs = np.stack([columns[:, u], columns[:, v]], axis=-1).reshape(-1, 2)
-        values, kind = np.unique(pairs, axis=0, return_inverse=True)
-        kind = kind.reshape(self.rows, len(u))
-        counts = np.zeros((len(u), len(values)), dtype=np.int64)
-        for k in range(len(values)):
-            counts[:, k] = (kind == k).sum(axis=0)
-        return PairTypes.of(values, counts)
+        values, code = np.unique(columns, return_inverse=True)
+        code, many = code.reshape(columns.shape), len(values)
+        if many**2 > MOST_VALUE_PAIRS:
+            pairs = np.stack([columns[:, u], columns[:, v]], axis=-1).reshape(-1, 2)
+            kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+            return PairTypes.of(kinds, counted_columns(kind.reshape(self.rows, len(u)), len(kinds)))
+        step = max(1, HELD // max(self.rows, many**2))
+        parts = [slice(start, start + step) for start in range(0, max(len(u), 1), step)]
+        counts = [distinct_rows(counted_columns(many * code[:, u[k]] + code[:, v[k]], many**2)) for k in parts]
+        found = np.concatenate(counts)
+        there = np.flatnonzero(found.any(axis=0))
+        return PairTypes.of(np.stack([values[there // many], values[there % many]], axis=-1), found[:, there])
 
     # As a strategy whose pseudo-inverse is the estimator: what `PseudoInverse` says of itself.
 

@@ -32,3 +32,9 @@ def distinct_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     values = np.array([math.prod(bases[column + 1 :]) for column in range(len(bases))])
     numbers = distinct((rows - low) @ values)
     return numbers[:, None] // values % bases + low
+
+
+def counted_columns(kinds: NDArray[np.int64], number: int) -> NDArray[np.int64]:
+    """How often each of so many kinds, 0, 1, …, stands in every column of a table: one row a column."""
+    length = kinds.shape[1]
+    return np.bincount((kinds + number * np.arange(length)).ravel(), minlength=number * length).reshape(length, number)
