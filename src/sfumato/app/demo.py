@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from pathlib import Path
+from textwrap import indent
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def run(out: Path, people: int, *, as_json: bool) -> None:
     say(f"   Under replace-one, the usual relation, the best mechanism at the same ε ({usual.mechanism.name}) would")
     say(f"   make {usual.expected_error / plan.expected_error:.1f} times the squared error.\n")
     say("3  Counted at most one visit a person, charged the ledger, drew exact noise and wrote the release.")
-    say(f"   {ledger}\n")
+    say(indent(str(ledger), "   ") + "\n")
     say("4  Answered from the release alone:\n")
     say(f"   {'':<26}{'estimate':>10}{'in cut cells':>14}{'95 % interval':>20}{'true records':>14}")
     shown = zip(PLACES, answers.value, answers.cut_share, answers.low, answers.high, truth, strict=True)
