@@ -274,3 +274,13 @@ def test_a_folder_still_names_what_no_record_says(tmp_path: Path) -> None:
     for mode in ("bus", "tram"):
         write(tmp_path / f"mode={mode}" / "a.parquet", x=[0.5])
     assert count(tmp_path, Categories(["bus", "tram"]), x="mode").values.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("metadata", [{b"\xff\xfe": b"\xff"}, {b"geo": b"\xff\xfe"}, {b"geo": b"{"}, {b"a": b"\xff"}])
+def test_metadata_that_are_no_text_keep_nobody_from_counting(metadata: dict[bytes, bytes], tmp_path: Path) -> None:
+    """Other programs write what they like there."""
+    table = pa.table({"x": [0.5, 1.5]})
+    pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "a.parquet")
+    pq.write_table(table, tmp_path / "b.parquet")
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    assert count(files, Line(0, 2, cells=2)).values.tolist() == [2, 2]

@@ -55,18 +55,18 @@ def read_parts(files: list[str], database: Database, needed: Sequence[str]) -> l
             f"logical_type)::VARCHAR FROM parquet_schema([{listed}])"
         ).fetchall()
         groups: dict[Any, list[str]] = {}
-        said = _said_of_places(connection, listed)
+        said = _said_of_places(connection, files)
         # One call lists the files in the order given; each begins with a root that has the columns as children.
         for file, rows in zip(files, _by_file(schema), strict=True):
-            groups.setdefault((tuple(rows), said.get(file, "")), []).append(file)
+            groups.setdefault((tuple(rows), said.get(file)), []).append(file)
         parts = []
-        for (rows, _), members in groups.items():
+        for (rows, places), members in groups.items():
             header = _top(rows)
             folders = not _named_by_folders(members) & {name.lower() for name in header}
             plain = connection.sql(f"SELECT * FROM {_scan(members, folders)} LIMIT 0")
             header = (*header, *plain.columns[len(header) :])
             unsaid = {str(name) for name, _, kind in rows if _UNSAID in str(kind)}
-            told = {name: _crs_of(connection, members, name) for name in unsaid}
+            told = {name: _crs_of(places, name) for name in unsaid}
             kinds = (told.get(name, kind) for name, kind in zip(header, map(str, plain.types), strict=True))
             parts.append(ParquetPart(tuple(members), header, tuple(kinds), folders))
         return parts
@@ -77,34 +77,38 @@ def read_parts(files: list[str], database: Database, needed: Sequence[str]) -> l
     return parts
 
 
-def _said_of_places(connection: Any, listed: str) -> dict[str, str]:
-    """What the metadata of GeoParquet say of the CRS in each file: those of two are not read as one."""
-    rows = connection.sql(
-        f"SELECT file_name, decode(value) FROM parquet_kv_metadata([{listed}]) WHERE decode(key) = 'geo'"
-    ).fetchall()
-    found: dict[str, str] = {}
-    for file, text in rows:
-        try:
-            columns = json.loads(text)["columns"]
-            found[file] = json.dumps({name: about.get("crs", _USUAL) for name, about in columns.items()})
-        except (ValueError, LookupError, TypeError, AttributeError):
-            found[file] = text  # whoever asks for its geometries will be told
-    return found
-
-
-def _crs_of(connection: Any, files: Sequence[str], name: str) -> str:
-    """The type of a column of Parquet's own geometries that names no CRS: what the metadata of GeoParquet say of it,
-    else longitude and latitude, which Parquet takes it for; without a CRS where these say that nobody knows it, or
-    files disagree.
+def _said_of_places(connection: Any, files: Sequence[str]) -> dict[str, str]:
+    """What the metadata of GeoParquet say of the CRS of columns in each file that has them, as text to compare; those
+    of two are not read as one. Metadata that nobody can read stay as they are: whoever needs them will be told.
     """
     listed = ", ".join(map(literal, files))
     rows = connection.sql(
-        f"SELECT file_name, decode(value) FROM parquet_kv_metadata([{listed}]) WHERE decode(key) = 'geo'"
+        f"SELECT file_name, value FROM parquet_kv_metadata([{listed}]) WHERE key = 'geo'::BLOB"
     ).fetchall()
-    said = [json.loads(text)["columns"].get(name, {}).get("crs", _USUAL) for _, text in rows]
-    found = {json.dumps(crs) if isinstance(crs, dict) else crs for crs in [*said, *[_USUAL] * (len(files) > len(said))]}
-    crs = found.pop()
-    return "GEOMETRY" if found or not isinstance(crs, str) else f"GEOMETRY({literal(crs)})"
+    found: dict[str, str] = {}
+    for file, value in rows:
+        try:
+            columns = json.loads(value)["columns"]
+            found[file] = json.dumps({name: about.get("crs", _USUAL) for name, about in columns.items()})
+        except (ValueError, LookupError, TypeError, AttributeError):
+            found[file] = repr(value)
+    if set(found) <= set(files):
+        return found
+    if len(files) == 1:  # by a name that the engine wrote its own way
+        return dict(zip(files, found.values(), strict=True))
+    return {file: said for file in files for said in _said_of_places(connection, [file]).values()}
+
+
+def _crs_of(said: str | None, name: str) -> str:
+    """The type of a column of Parquet's own geometries that names no CRS: what the metadata of GeoParquet say of it,
+    else longitude and latitude, which Parquet takes it for; without a CRS where these say that nobody knows it.
+    """
+    try:
+        crs = _USUAL if said is None else json.loads(said).get(name, _USUAL)
+    except (ValueError, AttributeError):
+        crs = None
+    crs = json.dumps(crs) if isinstance(crs, dict) else crs
+    return f"GEOMETRY({literal(crs)})" if isinstance(crs, str) else "GEOMETRY"
 
 
 def _scan(files: Sequence[str], folders: bool) -> str:
