@@ -25,7 +25,7 @@ from sfumato.counting import CountReport, Counts, batches, count
 from sfumato.counting.columns import Columns
 from sfumato.counting.entities import Entities, dealt
 from sfumato.counting.inputs import Database, open_view
-from sfumato.counting.reservoir import Reservoir, _below, grouped
+from sfumato.counting.reservoir import Reservoir, _below
 from sfumato.counting.spill import Spill
 from sfumato.domain import Grid, Line
 from sfumato.errors import InvalidInput, TooLarge
@@ -322,14 +322,6 @@ def test_dealing_puts_each_entity_into_one_heap() -> None:
     assert (starts[0], starts[-1]) == (0, 3000)
     heaps = [set(entities[order[a:b]].tolist()) for a, b in itertools.pairwise(starts)]
     assert sum(map(len, heaps)) == len(set(entities.tolist())) == len(set().union(*heaps))
-
-
-@given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(2**63, 2**63 + 40)), min_size=1))
-def test_grouping_is_a_stable_sort(values: list[int]) -> None:
-    array = np.array(values, dtype=np.uint64)
-    order, ordered = grouped(array)
-    assert (order == np.argsort(array, kind="stable")).all()
-    assert (ordered == array[order]).all()
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(1, 2**32 - 1)), min_size=1))

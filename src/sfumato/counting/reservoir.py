@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.counting.keyed import grouped
 from sfumato.counting.spill import Number
 from sfumato.noise import Source
 
@@ -100,28 +101,6 @@ def _chosen(
     passed = np.zeros(len(table), np.int64)
     passed[offsets] = before + lengths - sizes
     return table, passed
-
-
-def grouped(values: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """The order that sorts the values, equal ones by position, and the values sorted: a fast stable argsort.
-
-    The position takes the place of a value's lowest bits and plain numbers are sorted, which NumPy does with
-    vector instructions. Values that differ in those bits alone may then be mixed up; they are found and
-    sorted apart.
-    """
-    count = len(values)
-    bits = np.uint64(max(count - 1, 1).bit_length())
-    packed = ((values >> bits) << bits) | np.arange(count, dtype=np.uint64)
-    packed.sort()
-    order = (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
-    packed >>= bits
-    ordered = values[order]
-    mixed = (packed[1:] == packed[:-1]) & (ordered[1:] != ordered[:-1])
-    if mixed.any():
-        rows = np.flatnonzero(np.isin(packed, packed[1:][mixed]))
-        order[rows] = order[rows[np.argsort(ordered[rows], kind="stable")]]
-        ordered[rows] = values[order[rows]]
-    return order, ordered
 
 
 def _below(words: NDArray[np.uint64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
