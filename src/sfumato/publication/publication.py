@@ -27,7 +27,7 @@ from sfumato.errors import DeclarationWarning, InvalidInput
 from sfumato.exact import fraction, positive_fraction, positive_int
 from sfumato.ledger import Ledger
 from sfumato.policies import Policy, threshold
-from sfumato.policies.relation_policy import policy as relation_policy
+from sfumato.policies.valued import policy as relation_policy
 from sfumato.publication.factors import read_domain, written_domain
 from sfumato.publication.settings import Account, Data, Output, Steps
 from sfumato.publication.table import EXACT, FLAG, TEXT, TEXTS, WHOLE, Table, read_as, written_as
