@@ -105,6 +105,11 @@ class Policy:
         """How many steps of one unit a change of a record takes at most: one, where records are counted."""
         return 1
 
+    @property
+    def covers_persons(self) -> bool:
+        """Whether any change of one person's records, however many, is one step for each of what is counted of her."""
+        return False
+
     @cached_property
     def absent(self) -> NDArray[np.bool_] | None:
         """The cells that are joined to ⊥, as a mask; None where none is.

@@ -80,6 +80,11 @@ class Valued(Policy):
         return self.most
 
     @property
+    def covers_persons(self) -> bool:
+        """Distinct people: yes, since every cell may be replaced by any other, and appear and vanish."""
+        return isinstance(self.counted, People)
+
+    @property
     def allows_dropping(self) -> bool:
         """Whether a record may leave the domain by a change that is hidden."""
         return self.records.allows_dropping

@@ -52,6 +52,7 @@ def honest(path: str | Path, description: dict[str, Any]) -> tuple[Guarantee, Me
     """
     guarantee, mechanism = _rebuilt(path, description)
     changes = (guarantee.max_per_entity or 1) if guarantee.unit == "person" else guarantee.replacement
+    changes *= guarantee.policy.units
     if mechanism.epsilon * changes > guarantee.epsilon:
         spent = mechanism.epsilon * changes
         raise unreadable(
@@ -77,7 +78,7 @@ def _rebuilt(path: str | Path, description: dict[str, Any]) -> tuple[Guarantee, 
         raise unreadable(path, "its mechanism must have exactly the fields name, epsilon and options.")
     try:
         guarantee = Guarantee.from_dict(promise)
-        return guarantee, mechanism_from_spec(built, guarantee.policy)
+        return guarantee, mechanism_from_spec(built, guarantee.policy.on_cells)
     except NONSENSE as error:
         why = str(error) if isinstance(error, FileFormatError) else "its guarantee or mechanism cannot be built."
         raise unreadable(path, why) from error

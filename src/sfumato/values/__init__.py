@@ -7,9 +7,10 @@ be counted in. Nothing here sees data, and nothing here knows what is hidden.
 from __future__ import annotations
 
 from sfumato.values.amounts import Amounts, amounts
+from sfumato.values.lattice import Lattice
 from sfumato.values.people import People, people
 from sfumato.values.written import values_from_spec, values_from_text
 
 Values = Amounts | People
 
-__all__ = ["Amounts", "People", "Values", "amounts", "people", "values_from_spec", "values_from_text"]
+__all__ = ["Amounts", "Lattice", "People", "Values", "amounts", "people", "values_from_spec", "values_from_text"]

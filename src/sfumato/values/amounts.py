@@ -17,10 +17,11 @@ from functools import cached_property
 from typing import Any
 
 from sfumato.calls import quoted
-from sfumato.domain import Domain, Interval, Line
+from sfumato.domain import Domain, Line
 from sfumato.domain.axis import axis_name
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import MOST_BITS, Number, fraction, shown
+from sfumato.values.lattice import Lattice
 
 # Steps in the largest value. The noise of one record has the size of the largest value anyhow, so that finer steps
 # tell nothing; and so 2³¹ records, whatever they hold, stay within the sums that arithmetic is laid out for.
@@ -123,10 +124,10 @@ class Amounts:
         return Line(low, high, cells=self.steps + 1, name=self.column)
 
     @property
-    def axis(self) -> Interval:
-        """The same as an axis."""
-        axis = self.line.axes[0]
-        return Interval(axis.name, *axis.ends, axis.cells)
+    def axis(self) -> Lattice:
+        """The same as counting reads it."""
+        low, high = map(float, self.line.intervals[0].ends)
+        return Lattice(self.column, low, high, self.steps + 1)
 
     def describe(self) -> str:
         """The value in words.

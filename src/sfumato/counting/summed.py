@@ -1,0 +1,90 @@
+"""Records that add a value to their cell, in whole steps.
+
+The value is read as one more axis, in cells of a step each: so a null or NaN is no record, the bounds cut, rounding is
+the same on every engine, and the choice by entity sees cell and value together. A number of a cell and a value is then
+taken apart again. Sums are 64-bit integers: of at most 2³¹ records, none of which adds more than 2²² steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Domain
+from sfumato.domain.factor import Factor
+from sfumato.errors import InvalidInput
+from sfumato.linear.tables import Tables
+from sfumato.values import Amounts, People, Values
+
+EXACT_IN_DOUBLES = 1 << 52
+MOST_ROWS = 1 << 40
+"""Rows that may be added up, so that no sum leaves 64 bits: a cap that is declared, and far beyond any data."""
+
+
+@dataclass(frozen=True)
+class Summed:
+    """What of every record is added to its cell."""
+
+    domain: Domain
+    amounts: Amounts
+
+    def __post_init__(self) -> None:
+        if self.amounts.name in (*self.domain.names, *(factor.name for factor in self.domain.factors)):
+            raise InvalidInput(
+                f"values sums {self.amounts.name!r}, and the domain has an axis of that name: nobody knows which "
+                "column is meant. Nothing was counted. Give the axis another name."
+            )
+
+    @cached_property
+    def read(self) -> Domain:
+        """The domain that records are placed in: its last axis is the value."""
+        factor = Factor(self.amounts.name, (self.domain.ndim,))
+        return Domain((*self.domain.axes, self.amounts.axis), (*self.domain.factors, factor))
+
+    @property
+    def fits_doubles(self) -> bool:
+        """Whether engines that calculate in doubles tell cell and value apart."""
+        return 2 * self.read.size + 1 < EXACT_IN_DOUBLES
+
+    def parted(self, numbers: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The cells of the domain, and what is added there."""
+        cells, steps = np.divmod(numbers.astype(np.int64, copy=False), self.amounts.steps + 1)
+        return cells, steps + self.amounts.least
+
+
+def summed_by(domain: Domain, values: Values | None) -> Summed | None:
+    """What is added up; None where records or people are counted."""
+    if values is not None and not isinstance(values, (Amounts, People)):
+        raise InvalidInput(
+            f"values={type(values).__name__} are no values. Nothing was counted. Give sf.amounts('fare', clip=(0, 100), "
+            "step=0.01) or sf.people('user', cells=3), or leave them out to count records."
+        )
+    return Summed(domain, values) if isinstance(values, Amounts) else None
+
+
+def adder(
+    tally: NDArray[np.int64], summed: Summed | None, tables: Tables | None
+) -> Callable[[NDArray[np.integer]], None]:
+    """What adds records to a tally, given by the numbers of their cells: one each, or their value."""
+
+    def add(numbers: NDArray[np.integer]) -> None:
+        cells, weights = (numbers, 1) if summed is None else summed.parted(numbers)
+        if tables is None:
+            np.add.at(tally, cells, weights)
+        else:
+            tables.add(tally, cells.astype(np.int64, copy=False), weights)
+
+    return add
+
+
+def require_few(rows: int) -> None:
+    """Refuse more rows than sums are laid out for."""
+    if rows > MOST_ROWS:
+        raise InvalidInput(
+            f"more than {MOST_ROWS:,} rows are more than sums of whole numbers are laid out for. Nothing was counted. "
+            "Count parts of the data, and publish each."
+        )
