@@ -84,9 +84,7 @@ def _grouped(view: View, domain: Domain) -> Any:
     return (grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped).to_arrow()
 
 
-def _add(
-    tally: NDArray[np.int64], keys: NDArray[np.int64], records: NDArray[np.int64], summed: Summed | None
-) -> None:
+def _add(tally: NDArray[np.int64], keys: NDArray[np.int64], records: NDArray[np.int64], summed: Summed | None) -> None:
     """So many records of each key into their cells: one each, or their value."""
     cells, weights = (keys, 1) if summed is None else summed.parted(keys)
     np.add.at(tally, cells, records * weights)

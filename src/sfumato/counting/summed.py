@@ -60,8 +60,8 @@ def summed_by(domain: Domain, values: Values | None) -> Summed | None:
     """What is added up; None where records or people are counted."""
     if values is not None and not isinstance(values, (Amounts, People)):
         raise InvalidInput(
-            f"values={type(values).__name__} are no values. Nothing was counted. Give sf.amounts('fare', clip=(0, 100), "
-            "step=0.01) or sf.people('user', cells=3), or leave them out to count records."
+            f"values={type(values).__name__} are no values. Nothing was counted. Give sf.amounts('fare', clip=(0, 100),"
+            " step=0.01) or sf.people('user', cells=3), or leave them out to count records."
         )
     return Summed(domain, values) if isinstance(values, Amounts) else None
 

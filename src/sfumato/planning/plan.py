@@ -79,9 +79,14 @@ class Plan:
         """
         if self.mechanism.biased:
             return None  # the bound is for unbiased answers, by mechanisms that do not look at the data
-        share = self.epsilon / ((self.max_per_entity or 1) * self.policy.units)
-        found = singular_value_bound(self.policy.on_cells, self.workload, share)
+        found = singular_value_bound(self.policy.on_cells, self.workload, self.share_of(self.epsilon))
         return None if found is None else found * worth_of(self.policy) ** 2
+
+    def share_of(self, epsilon: Fraction) -> Fraction:
+        """What a mechanism may spend on one step of one unit, for a promise of ε: of a person each of so many records
+        may change, and each by as many steps as a change of it takes.
+        """
+        return epsilon / ((self.max_per_entity or 1) * self.policy.units)
 
     def in_units(self) -> Plan:
         """With errors in the unit of what is summed, where a plan was made in steps."""

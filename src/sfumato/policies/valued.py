@@ -100,12 +100,12 @@ class Valued(Policy):
         return self.records.distance(*(ABSENT if end == -1 else end * values for end in ends))
 
     @property
-    def diameter(self) -> float:  # type: ignore[override]  # of records, as distances are
+    def diameter(self) -> float:
         """The largest distance between two records, cells and values together."""
         return self.records.diameter
 
     @property
-    def eccentricity(self) -> float:  # type: ignore[override]
+    def eccentricity(self) -> float:
         """The largest distance from a record to ⊥."""
         return self.records.eccentricity
 
@@ -148,9 +148,7 @@ def _arguments(relation: Relation, public: Iterable[str], parts: bool, values: V
     }
 
 
-def of_amounts(
-    domain: Domain, relation: Relation, counted: Amounts, public: Iterable[str], parts: bool
-) -> Valued:
+def of_amounts(domain: Domain, relation: Relation, counted: Amounts, public: Iterable[str], parts: bool) -> Valued:
     """Sums of a value. `relation` has every rule about a factor of the domain, or about the value."""
     name, listed = counted.name, tuple(sorted(public))
     on_value = [rule for rule in relation.rules if rule.of == name]

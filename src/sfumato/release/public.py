@@ -55,14 +55,18 @@ class PublicTotals:
         shape = tuple(2 if i == axis else n for i, n in enumerate(self.shape))
         if self.totals is None or axis not in self.axes:
             return PublicTotals(shape, self.axes, self.totals, self.signed)
-        return PublicTotals(shape, self.axes, gathered(self.totals, self.axes.index(axis), cells).astype(np.int64), self.signed)
+        return PublicTotals(
+            shape, self.axes, gathered(self.totals, self.axes.index(axis), cells).astype(np.int64), self.signed
+        )
 
     def grouped(self, axis: int, of: Integers) -> PublicTotals:
         """The same where an axis has one cell a group."""
         shape = tuple(int(of.max()) + 1 if i == axis else n for i, n in enumerate(self.shape))
         if self.totals is None or axis not in self.axes:
             return PublicTotals(shape, self.axes, self.totals, self.signed)
-        return PublicTotals(shape, self.axes, grouped(self.totals, self.axes.index(axis), of).astype(np.int64), self.signed)
+        return PublicTotals(
+            shape, self.axes, grouped(self.totals, self.axes.index(axis), of).astype(np.int64), self.signed
+        )
 
     def combined(self, sums: Sums) -> PublicTotals:
         """The same where a place has a few sums of its cells. What its cells share out in part is known by no total."""

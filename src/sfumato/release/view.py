@@ -227,9 +227,9 @@ class View:
 
 def _unbracketed() -> InvalidInput:
     return InvalidInput(
-        "the range cuts cells, and what is summed may be negative: what lies on one side of a cut is bounded by nothing "
-        "that is known. Nothing was answered. Ask for whole cells, or say cut='snap' for the nearest range of these, or "
-        "cut='proportion' for the noise alone."
+        "the range cuts cells, and what is summed may be negative: what lies on one side of a cut is bounded by "
+        "nothing that is known. Nothing was answered. Ask for whole cells, or say cut='snap' for the nearest range of "
+        "these, or cut='proportion' for the noise alone."
     )
 
 

@@ -1,5 +1,4 @@
-"""Values as one line of text, for a command line or a file, and as plain data: `amounts("fare", clip=[0, 9], step=1)`.
-"""
+"""Values as one line of text, for a command line or a file, and as plain data."""
 
 from __future__ import annotations
 
