@@ -247,7 +247,7 @@ class Plan:
             policy=self.policy,
             ask=self.workload,
             epsilon=self.epsilon,
-            max_per_entity=self.max_per_entity,
+            max_per_entity=None if self.policy.covers_persons else self.max_per_entity,
             mechanism=forced,
             expected_records=self.records,
         ).to_toml()
