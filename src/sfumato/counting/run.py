@@ -12,10 +12,12 @@ from sfumato.counting.choice import check_keywords, choose_columns, ground_of, p
 from sfumato.counting.counts import Counts
 from sfumato.counting.frames import is_native
 from sfumato.counting.inputs import Database, is_files, open_view
+from sfumato.counting.keyed import Keyed
 from sfumato.counting.native import count_native, is_dear, refuse_dear
+from sfumato.counting.person_cells import PersonCells
 from sfumato.counting.points import is_geographic, unfolded
 from sfumato.counting.progress import Progress, advancing
-from sfumato.counting.summed import summed_by
+from sfumato.counting.summed import person_of, summed_by
 from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
@@ -23,7 +25,7 @@ from sfumato.exact import positive_int
 from sfumato.linear.tables import Tables
 from sfumato.noise import Source, SystemSource
 from sfumato.noise.source import require
-from sfumato.values import Values
+from sfumato.values import People, Values
 
 Engine = Literal["numpy", "native"]
 
@@ -105,11 +107,9 @@ def count(
     to ⊥: elsewhere a move across the border would change the exact total, which such a policy makes public.
 
     *Entities.* With ``entity`` (a column) and ``max_per_entity=m``, each entity keeps at most m records, each
-    set of m equally likely, chosen before anything but their number is looked at; see
-    `sfumato.counting.reservoir`. Rows whose entity is null are no records, like
-    those without coordinates: nobody knows whose share they would use up, and they could displace each other.
-    Without an entity a
-    release speaks of one record.
+    set of m equally likely, whatever they say and whichever engine holds them; see `sfumato.counting.keyed`. Rows whose
+    entity is null are no records, like those without coordinates: nobody knows whose share they would use up, and they
+    could displace each other. Without an entity a release speaks of one record.
 
     *Tables.* Of a product with more cells than can be held, ``tables=sf.marginals(2)`` counts the tables that are asked
     for, everything else summed over, in one pass and without the product. Give the plan's own workload. A record has
@@ -118,6 +118,8 @@ def count(
     *Values.* With ``values=sf.amounts("fare", clip=(0, 100), step=0.01)`` the values of a column are added up in the
     place of records, as whole numbers of steps: cut to the bounds, rounded to the step. Which column it is may be said
     with ``columns={"fare": "total_amount"}``; a null or NaN there is no record. ``counts.values`` are in steps.
+    With ``values=sf.people("user", cells=m)`` distinct people are counted, each once a cell and in at most m cells,
+    chosen by lot (`sfumato.counting.person_cells`).
 
     ``engine="numpy"`` brings the needed columns here batch by batch, in memory that does not grow with the
     data; ``"native"`` runs one expression and a group-by in the engine of the frame. Both give the same
@@ -141,6 +143,7 @@ def count(
     columns, axes = told_of_places(read, columns, axes)
     check_keywords(read, axes, {name: value not in (None, False) for name, value in own.items()}, columns)
     drop = _drops(outside, policy)
+    entity, max_per_entity = person_of(values, entity, max_per_entity)
     limit = _limit(entity, max_per_entity)
     if engine not in (None, "numpy", "native"):
         raise InvalidInput(
@@ -160,6 +163,8 @@ def count(
             )
     layout = None if tables is None else _layout(tables, domain, engine)
     randomness = SystemSource() if source is None else require(source)
+    choosing = PersonCells if isinstance(values, People) else Keyed
+    choice = None if limit is None else choosing.drawn(limit, randomness)
     data, columns, transformed = _unfolded(data, read, columns, axes, by_two=x is not None or y is not None)
     chosen = choose_columns(read, (x, y, z), columns, entity, axes)
     with closing(Database()) as database:
@@ -177,7 +182,7 @@ def count(
             stream = Batches(view, read, database, entity=entity)
             with advancing(progress, stream.rows if is_files(data) else None) as advance:
                 tally, report = count_batches(
-                    stream, drop=drop, limit=limit, source=randomness, advance=advance, tables=layout, summed=summed
+                    stream, drop=drop, choice=choice, advance=advance, tables=layout, summed=summed
                 )
     report = replace(report, transformed=transformed or report.transformed)
     if layout is None:

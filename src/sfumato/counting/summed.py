@@ -66,6 +66,19 @@ def summed_by(domain: Domain, values: Values | None) -> Summed | None:
     return Summed(domain, values) if isinstance(values, Amounts) else None
 
 
+def person_of(values: Values | None, entity: str | None, max_per_entity: int | None) -> tuple[str | None, int | None]:
+    """The column that tells people apart, and the bound on what is counted of one."""
+    if not isinstance(values, People):
+        return entity, max_per_entity
+    for name, given in (("entity", entity), ("max_per_entity", max_per_entity)):
+        if given is not None:
+            raise InvalidInput(
+                f"{name}={given!r} and values={values.to_text()}: people are told apart by {values.column!r} and "
+                f"bounded by {values.cells} cells. Nothing was counted. Leave {name} out."
+            )
+    return values.column, values.cells
+
+
 def adder(
     tally: NDArray[np.int64], summed: Summed | None, tables: Tables | None
 ) -> Callable[[NDArray[np.integer]], None]:

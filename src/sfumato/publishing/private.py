@@ -110,16 +110,16 @@ def private_counts(
         raise InvalidInput(
             f"counts must be {least}at most 2⁵³ together: these are not counts. Nothing was drawn or recorded."
         )
+    if policy.values is not None and policy.values.entities is not None and bound is None:
+        raise InvalidInput(
+            f"an array does not say that these are {policy.values.describe()}. Nothing was drawn or recorded. Count "
+            f"with sf.count(…, values={policy.values.to_text()}), or say so with sf.Counts(…, counted=…)."
+        )
     if max_per_entity is not None and (bound is None or bound > max_per_entity):
         raise InvalidInput(
             f"the plan promises something about a person with at most {max_per_entity} records, but these "
             f"counts were {'not bounded' if bound is None else f'bounded by {bound}'}. Nothing was drawn or recorded. "
             f"Count with sf.count(…, entity=…, max_per_entity={max_per_entity})."
-        )
-    if policy.values is not None and policy.values.entities is not None and bound is None:
-        raise InvalidInput(
-            f"an array does not say that these are {policy.values.describe()}. Nothing was drawn or recorded. Count "
-            f"with sf.count(…, values={policy.values.to_text()}), or say so with sf.Counts(…, counted=…)."
         )
     flat = array.astype(np.int64, copy=False).ravel()
     if tables is not None and mechanism is not None:
