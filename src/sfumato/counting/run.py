@@ -156,11 +156,6 @@ def count(
         )
     if engine == "native":
         refuse_dear(read)
-        if summed is not None and not summed.fits_doubles:
-            raise InvalidInput(
-                f"engine='native' calculates in doubles, which cannot tell the cells and the {summed.amounts.steps:,} "
-                "steps of the value apart. Nothing was counted. Use engine='numpy', or leave it out."
-            )
     layout = None if tables is None else _layout(tables, domain, engine)
     randomness = SystemSource() if source is None else require(source)
     choosing = PersonCells if isinstance(values, People) else Keyed
@@ -175,7 +170,6 @@ def count(
                 "was counted. Leave engine= out: the needed columns are then brought here, batch by batch."
             )
         stays = layout is None and entity is None and _stays(view.frame, read)
-        stays = stays and (summed is None or summed.fits_doubles)
         if engine == "native" or (engine is None and stays):
             tally, report = count_native(view, read, drop=drop, summed=summed)
         else:

@@ -2,7 +2,8 @@
 
 The value is read as one more axis, in cells of a step each: so a null or NaN is no record, the bounds cut, rounding is
 the same on every engine, and the choice by entity sees cell and value together. A number of a cell and a value is then
-taken apart again. Sums are 64-bit integers: of at most 2³¹ records, none of which adds more than 2²² steps.
+taken apart again: with 2²⁸ cells and 2²³ steps at most it fits doubles, in which some engines calculate. Sums are
+64-bit integers, far from their end for any number of rows that is let in, none of which adds more than 2²² steps.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from sfumato.errors import InvalidInput
 from sfumato.linear.tables import Tables
 from sfumato.values import Amounts, People, Values
 
-EXACT_IN_DOUBLES = 1 << 52
 MOST_ROWS = 1 << 40
 """Rows that may be added up, so that no sum leaves 64 bits: a cap that is declared, and far beyond any data."""
 
@@ -44,11 +44,6 @@ class Summed:
         """The domain that records are placed in: its last axis is the value."""
         factor = Factor(self.amounts.name, (self.domain.ndim,))
         return Domain((*self.domain.axes, self.amounts.axis), (*self.domain.factors, factor))
-
-    @property
-    def fits_doubles(self) -> bool:
-        """Whether engines that calculate in doubles tell cell and value apart."""
-        return 2 * self.read.size + 1 < EXACT_IN_DOUBLES
 
     def parted(self, numbers: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The cells of the domain, and what is added there."""
