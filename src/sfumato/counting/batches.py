@@ -140,6 +140,7 @@ def count_batches(
     tally, placer = empty_tally(domain, tables), Placer(stream.domain, drop=drop)
     into = adder(tally, summed, tables)
     bounded = None if choice is None else Entities(choice, cells=stream.domain.size)
+    naming_key = b"" if choice is None else choice.naming_key
 
     def add(cells: NDArray[np.integer]) -> None:
         into(cells[cells >= 0] if drop or stream.domain.apart else cells)
@@ -156,7 +157,7 @@ def count_batches(
             add(cells)
         else:
             column = batch.column(sum(axis.arity for axis in stream.domain.axes))
-            entities, known = person_numbers(column, bounded.choice.naming_key)
+            entities, known = person_numbers(column, naming_key)
             entities = entities if present is None else entities[present]
             if known is not None:  # a record of nobody is no record: whose share would it use up?
                 known = known if present is None else known[present]
