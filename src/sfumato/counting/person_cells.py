@@ -22,9 +22,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.counting.keyed import Kept, Keyed, Records, priorities
-from sfumato.counting.packing import positions, run_lengths
+from sfumato.counting.packing import Numbers, Packing, positions, run_lengths
 
 
 @dataclass(frozen=True)
@@ -34,21 +35,29 @@ class PersonCells(Keyed):
     def kept(self, batches: Sequence[Records]) -> Iterator[Kept]:
         """The cells of all persons, each once; of all records of these persons."""
         batches = [batch for batch in batches if len(batch)]
-        if not batches:
+        if batches:
+            rows = Records.joined([batch.counted() for batch in batches]).merged()
+            yield from self._kept_once(rows.persons, rows.cells)
+
+    def kept_words(self, words: NDArray[np.uint64], packing: Packing) -> Iterator[Kept]:
+        """The same of records in words, persons first."""
+        words = np.unique(words)
+        yield from self._kept_once(packing.column(words, 0).view(np.uint64), packing.column(words, 1))
+
+    def _kept_once(self, persons: NDArray[np.uint64], cells: Numbers) -> Iterator[Kept]:
+        """Of persons side by side, each cell of one once, in order."""
+        persons, cells = persons[cells >= 0], cells[cells >= 0]
+        if not len(cells):
             return
-        rows = Records.joined([batch.counted() for batch in batches]).merged()
-        rows = rows[rows.cells >= 0]
-        if not len(rows):
-            return
-        lengths = run_lengths(rows.persons)
+        lengths = run_lengths(persons)
         long = lengths > self.limit
         crowded = np.repeat(long, lengths)
-        yield Kept(rows.cells[~crowded], None, 0, 0)
-        many = rows[crowded]
+        yield Kept(cells[~crowded], None, 0, 0)
+        many = cells[crowded]
         if not len(many):
             return
-        drawn = priorities(self.key, many.persons, many.cells.astype(np.uint64))
+        drawn = priorities(self.key, persons[crowded], many.astype(np.uint64))
         group = np.repeat(np.arange(np.count_nonzero(long)), lengths[long])
-        order = np.lexsort((many.cells, drawn, group))
-        kept = order[positions(lengths[long]) < self.limit]
-        yield Kept(many.cells[kept], None, len(many) - len(kept), int(np.count_nonzero(long)))
+        order = np.lexsort((many, drawn, group))
+        kept = many[order[positions(lengths[long]) < self.limit]]
+        yield Kept(kept, None, len(many) - len(kept), int(np.count_nonzero(long)))
