@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.counting import entities
 from sfumato.counting.keyed import KEY_BYTES, Records
 from sfumato.counting.person_cells import PersonCells
 
@@ -211,3 +212,22 @@ def test_people_without_a_name_are_nobody():
     counts = sf.count(frame, LINE, values=sf.people("user", cells=8))
     assert counts.values.tolist() == [1, 0, 1, 0, 0, 0, 0, 0]
     assert counts.report.without_entity == 1
+
+
+@pytest.mark.parametrize("rows", [50, 1 << 24], ids=["put away", "in memory"])
+@pytest.mark.parametrize("names", [False, True], ids=["numbers", "text"])
+def test_people_are_counted_alike_in_memory_and_put_away(rows, names, monkeypatch):
+    start = entities.Entities.__init__
+    monkeypatch.setattr(
+        entities.Entities, "__init__", lambda self, choice, **more: start(self, choice, **more, rows=rows)
+    )
+    frame = trips()
+    if names:
+        frame["user"] = "user " + frame["user"].astype(str)
+    pairs = set(zip(frame["user"], cells_of(frame), strict=True))
+    held = Counter(user for user, _ in pairs)
+    every = sf.count(frame, LINE, values=sf.people("user", cells=8))
+    assert every.values.tolist() == [sum(cell == i for _, cell in pairs) for i in range(8)]
+    some = sf.count(frame, LINE, values=sf.people("user", cells=3))
+    assert some.values.sum() == sum(min(number, 3) for number in held.values())
+    assert some.report.entities_cut == sum(number > 3 for number in held.values())

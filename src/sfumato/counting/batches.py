@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from sfumato.counting.columns import ENTITY, UNREADABLE, Field
 from sfumato.counting.entities import Entities
-from sfumato.counting.frames import arrow_reader
 from sfumato.counting.hushing import hushed
 from sfumato.counting.inputs import Database
 from sfumato.counting.keyed import Keyed
@@ -25,6 +24,7 @@ from sfumato.counting.place import Placer, fixed_width
 from sfumato.counting.points import Transformation, places_in
 from sfumato.counting.report import CountReport
 from sfumato.counting.sql import FLOATS, INTEGERS
+from sfumato.counting.streams import arrow_reader, duckdb_reader
 from sfumato.counting.summed import Summed, adder, require_few
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain, Ground, Places
@@ -33,8 +33,6 @@ from sfumato.linear.tables import Tables
 
 if TYPE_CHECKING:
     from sfumato.counting.tables import View
-
-BATCH = 1 << 17
 
 _TOLD = INTEGERS | FLOATS | {"BOOLEAN", "DATE", "TIMESTAMP", "BLOB", "VARCHAR"}
 """Types whose values tell persons apart in Arrow as they do in DuckDB; of any other the text does."""
@@ -87,9 +85,7 @@ class Batches:
             fields.append(f"CAST({UNREADABLE} AS UTINYINT) AS {UNREADABLE}")
 
         def opened() -> Iterator[Any]:
-            selected = self._relation.project(", ".join(fields))
-            # DuckDB renamed the method in 1.4.
-            return iter((getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(BATCH))
+            return iter(duckdb_reader(self._relation.project(", ".join(fields))))
 
         batches = hushed("The records could not be read", opened, self.view.advice)
         while True:
@@ -181,10 +177,8 @@ def count_batches(
 
 
 def relation_of(view: View, database: Database) -> Any:
-    """The needed columns as a DuckDB relation; those of other engines are handed over through Arrow.
-
-    A lazy frame of another engine is collected, the needed columns only: no expression that chooses records by entity
-    is common to all engines. Ibis hands its batches over one after the other.
+    """The needed columns as a DuckDB relation; those of other engines are handed over through Arrow, lazy ones batch
+    by batch.
     """
     import narwhals as nw
 
