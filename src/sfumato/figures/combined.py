@@ -135,8 +135,9 @@ class Sum:
 def added(one: Answer, other: Any, sign: float = 1.0) -> Any:
     """one + sign·other, for answers and numbers."""
     if isinstance(other, Answer):
+        laws = law_of(one), law_of(other)
         _require_alike(one, other)
-        return law_of(one).plus(law_of(other).times(sign)).answer(one)
+        return laws[0].plus(laws[1].times(sign)).answer(one)
     number = _number(other)
     if number is None:
         return NotImplemented

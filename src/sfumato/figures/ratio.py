@@ -19,7 +19,7 @@ at 1 - η/2 for each side more: what is said holds, and h is made so small that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,10 @@ from sfumato.figures.law import Joint
 
 # Which part of what may be missed pays for looking at finitely many places.
 _SPARE = 0.02
-_STRETCHES = 24
+_STRETCHES = 8
 _HALVINGS = 14
 # How much of a half-width the distance between places may add.
-_FINE = 0.01
+_FINE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,68 +101,81 @@ class _Search:
         """What is not above zero there."""
         return (1 - v) * self.a.least[rows] - v * self.scale[rows] * self.b.most[rows]
 
-    def _margins(self, rows: Integers, start: Floats, stop: Floats) -> tuple[Floats, Floats, Floats]:
-        """Half-widths that hold in a whole stretch: on either side, and without what its length adds."""
+    def _left(self, rows: Integers, start: Floats, stop: Floats) -> _Stretches:
+        """Stretches, and whether each may hold the true v."""
         middle, law = (start + stop) / 2, self.law.at(rows)
-        v, sv = middle[:, None], (middle * self.scale[rows])[:, None]
-        over = law.margins((1 - v) * self.a.most_of[rows] - sv * self.b.least_of[rows], self.confidence)[1]
-        same = self.a.most_of is self.a.least_of and self.b.most_of is self.b.least_of
-        under = over
-        if not same:
-            under = law.margins((1 - v) * self.a.least_of[rows] - sv * self.b.most_of[rows], self.confidence)[1]
-        # Of exact figures rounding is all there is.
+        v, sv = (1 - middle)[:, None], (middle * self.scale[rows])[:, None]
+        over = under = law.margins(v * self.a.most_of[rows] - sv * self.b.least_of[rows], self.confidence)[1]
+        if self.a.most_of is not self.a.least_of or self.b.most_of is not self.b.least_of:
+            under = law.margins(v * self.a.least_of[rows] - sv * self.b.most_of[rows], self.confidence)[1]
         rounding = 1e-12 * (np.abs(self.a.most[rows]) + self.scale[rows] * np.abs(self.b.most[rows]))
-        more = self.slope[rows] * (stop - start) / 2 + rounding
-        return over + more, under + more, np.minimum(over, under)
-
-    def _left(self, rows: Integers, start: Floats, stop: Floats) -> NDArray[np.bool_]:
-        """Whether a stretch may hold the true v."""
-        over, under, _ = self._margins(rows, start, stop)
+        more = self.slope[rows] * (stop - start) / 2
+        short = more <= _FINE * np.minimum(over, under)
+        over, under = over + more + rounding, under + more + rounding
         highest = np.maximum(self._over(rows, start), self._over(rows, stop))
         lowest = np.minimum(self._under(rows, start), self._under(rows, stop))
-        return np.asarray((highest >= -over) & (lowest <= under))
+        return _Stretches(start, stop, over, under, short, np.asarray((highest >= -over) & (lowest <= under)))
 
     def hull(self) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """The least and the largest v, and whether there is any."""
         count = len(self.scale)
         ends = np.linspace(0.0, 1.0, _STRETCHES + 1)
         rows = np.repeat(np.arange(count), _STRETCHES)
-        left = self._left(rows, np.tile(ends[:-1], count), np.tile(ends[1:], count)).reshape(count, _STRETCHES)
-        some = left.any(axis=1)
+        found = self._left(rows, np.tile(ends[:-1], count), np.tile(ends[1:], count))
+        left = found.left.reshape(count, _STRETCHES)
+        some = np.asarray(left.any(axis=1))
         kept = np.flatnonzero(some)
         first, last = left.argmax(axis=1), _STRETCHES - 1 - left[:, ::-1].argmax(axis=1)
         low, high = np.zeros(count), np.ones(count)
-        low[kept] = self._end(kept, ends[first[kept]], ends[first[kept] + 1], lower=True)
-        high[kept] = self._end(kept, ends[last[kept]], ends[last[kept] + 1], lower=False)
-        return low, np.maximum(low, high), np.asarray(some)
+        low[kept] = self._end(kept, found.at(_STRETCHES * kept + first[kept]), lower=True)
+        high[kept] = self._end(kept, found.at(_STRETCHES * kept + last[kept]), lower=False)
+        return low, np.maximum(low, high), some
 
-    def _end(self, rows: Integers, start: Floats, stop: Floats, *, lower: bool) -> Floats:
+    def _end(self, rows: Integers, now: _Stretches, *, lower: bool) -> Floats:
         """One end of the set, from the outermost stretch that may hold the true v."""
-        start, stop = start.copy(), stop.copy()
-        open_ = np.arange(len(rows))
-        closed = np.zeros(len(rows), dtype=np.bool_)
         for _ in range(_HALVINGS):
-            least = self._margins(rows[open_], start[open_], stop[open_])[2]
-            open_ = open_[self.slope[rows[open_]] * (stop - start)[open_] / 2 > _FINE * least]
-            if not len(open_):
+            long = np.flatnonzero(now.left & ~now.short)
+            if not len(long):
                 break
-            middle = (start + stop)[open_] / 2
-            outer = (start[open_], middle) if lower else (middle, stop[open_])
-            inner = (middle, stop[open_]) if lower else (start[open_], middle)
-            keep = self._left(rows[open_], *outer)
-            start[open_] = np.where(keep, outer[0], inner[0])
-            stop[open_] = np.where(keep, outer[1], inner[1])
-            # Where neither half may hold it the end is that of the stretch.
-            gone = ~keep & ~self._left(rows[open_], *inner)
-            closed[open_[gone]] = True
-            open_ = open_[~gone]
-        over, under, _ = self._margins(rows, start, stop)
+            start, stop = now.start[long], now.stop[long]
+            middle = (start + stop) / 2
+            now.put(long, self._left(rows[long], *((start, middle) if lower else (middle, stop))))
+            gone = long[~now.left[long]]
+            if len(gone):
+                # Where neither half may hold it, the end is that of the whole stretch.
+                here = np.isin(long, gone)
+                inner = (middle[here], stop[here]) if lower else (start[here], middle[here])
+                now.put(gone, self._left(rows[gone], *inner))
+        start, stop = now.start, now.stop
         ends = [
-            _crossing(start, stop, self._over(rows, start) + over, self._over(rows, stop) + over, lower=lower),
-            _crossing(start, stop, under - self._under(rows, start), under - self._under(rows, stop), lower=lower),
+            _crossing(start, stop, self._over(rows, start) + now.over, self._over(rows, stop) + now.over, lower=lower),
+            _crossing(
+                start, stop, now.under - self._under(rows, start), now.under - self._under(rows, stop), lower=lower
+            ),
         ]
         found = np.maximum(*ends) if lower else np.minimum(*ends)
-        return np.where(closed, stop if lower else start, np.clip(found, start, stop))
+        return np.where(now.left, np.clip(found, start, stop), stop if lower else start)
+
+
+@dataclass(eq=False)
+class _Stretches:
+    """Stretches of v, one a row: half-widths that hold in all of each, whether it is short, and whether it is left."""
+
+    start: Floats
+    stop: Floats
+    over: Floats
+    under: Floats
+    short: NDArray[np.bool_]
+    left: NDArray[np.bool_]
+
+    def at(self, rows: Integers) -> _Stretches:
+        """Some of them."""
+        return _Stretches(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def put(self, rows: Integers, others: _Stretches) -> None:
+        """Others in the place of some."""
+        for field in fields(self):
+            getattr(self, field.name)[rows] = getattr(others, field.name)
 
 
 def _crossing(start: Floats, stop: Floats, first: Floats, last: Floats, *, lower: bool) -> Floats:

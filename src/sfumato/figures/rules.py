@@ -53,14 +53,14 @@ class Rules:
             raise InvalidInput(f"below={shown(below)} must not be negative. {_NOTHING} Give a number of records.")
         if chance is not None and off_by is None:
             raise InvalidInput(f"chance={shown(chance)} belongs to off_by, which is not given. {_NOTHING} Give both.")
-        chance = CHANCE if chance is None else finite_float(chance, "chance")
-        if not 0 < chance < 1:
+        chance = CHANCE if chance is None else chance
+        if not 0 < finite_float(chance, "chance") < 1:
             raise InvalidInput(f"chance={shown(chance)} must lie between 0 and 1, both excluded. {_NOTHING}")
         return cls(
             below=None if below is None else float(below),
             relative_error=_share(relative_error, "relative_error"),
             off_by=_share(off_by, "off_by"),
-            chance=chance,
+            chance=float(chance),
             area=None if min_area is None else _area(min_area),
             largest=None if largest is None else positive_int(largest, "largest"),
         )

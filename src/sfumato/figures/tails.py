@@ -55,25 +55,27 @@ class Tail:
             return cls(0.0, 0.0, True, 1.0, 0.0, np.zeros(1))
         step, exact = common_steps([c[None] for c, _, _ in felt], np.array([largest]))
         # So far out that what comes round the circle is nothing.
-        reach = _reach(felt) + largest
+        reach = float(_reach(felt) + largest)
         points = _power(2 * reach / step[0] + 4)
         if exact[0] and points <= _LONGEST:
             angle = 2 * np.pi * np.arange(points // 2 + 1) / points
-            log = _log([(c / step[0], n, noise) for c, n, noise in felt], angle)
-            mass = np.maximum(np.fft.irfft(np.exp(log), points)[: points // 2], 0.0)
+            law = np.exp(_log([(c / step[0], n, noise) for c, n, noise in felt], angle))
+            mass = np.maximum(np.fft.irfft(law, points)[: points // 2], 0.0)
             # An estimate off the integers is rounded, in fixed point.
             away = 0.0 if step[0] == round(step[0]) else 1e-3 * largest
             return cls(deviation, largest, True, float(step[0]), away, np.cumsum(mass[::-1])[::-1])
         smear = _SMEAR * deviation
-        rounded, left_out, reach = felt, 0.0, reach + 2 * _FAR * smear
+        rounded: list[Group] = felt
+        left_out = 0.0
+        reach += 2 * _FAR * smear
         if sum(len(c) for c, _, _ in felt) > _SIZES:
             rounded, left_out = _rounded(felt, largest / _SIZES)
         points = _power(2 * reach / smear * 9 / np.pi)
-        angle = np.pi / reach * np.arange(points // 2 + 1)
-        law = np.asarray(np.exp(_log(rounded, angle) - 0.5 * (smear * angle) ** 2), dtype=np.float64)
-        waves = np.concatenate([[0.0], -1j * law[1:] / angle[1:]])
+        turn: Floats = np.pi / reach * np.arange(points // 2 + 1, dtype=np.float64)
+        waves = -1j * np.exp(_log(rounded, turn) - 0.5 * (smear * turn) ** 2) / np.maximum(turn, turn[1])
+        waves[0] = 0.0
         within = np.fft.irfft(waves, points)[: points // 2] * points / (2 * reach)
-        above = np.clip(0.5 - np.arange(points // 2) / points - within, 0.0, 1.0)
+        above: Floats = np.clip(0.5 - np.arange(points // 2) / points - within, 0.0, 1.0)
         return cls(deviation, largest, False, 2 * reach / points, _FAR * smear + left_out, above)
 
     def most(self, x: Floats) -> Floats:
@@ -93,7 +95,9 @@ class Tail:
 
     def _above(self, x: Floats, to: np.ufunc) -> Floats:
         # On a lattice a hair is left for rounding in floating point.
-        return self._at(to(x / self.grid - (_HAIR if self.lattice else 0.0)).astype(np.int64))
+        far = len(self.table) + 2.0
+        place = np.clip(x / self.grid - (_HAIR if self.lattice else 0.0), -far, far)
+        return self._at(to(place).astype(np.int64))
 
     def _at(self, k: Integers) -> Floats:
         """P[N ≥ k steps], or that of the smooth law; below zero by symmetry, on a lattice as 1 - P[N ≥ 1 - k]."""
