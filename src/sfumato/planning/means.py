@@ -38,6 +38,11 @@ _PARTS = 1 << 10  # of the budget, between which the shares are chosen
 class MeansPlan:
     """What will be done for means, what it promises and how accurate it will be. It has seen no data and costs
     nothing.
+
+    >>> fares = sf.amounts("fare", clip=(0, 100), step=1)
+    >>> plan = sf.plan_means(sf.unbounded(sf.Line(0, 4, cells=4)), sf.histogram(), epsilon=1, values=fares)
+    >>> plan.sums.epsilon + plan.numbers.epsilon == plan.epsilon
+    True
     """
 
     policy: Policy

@@ -158,7 +158,14 @@ class Means:
 
 
 def load_means(folder: str | Path) -> Means:
-    """The means that `Means.save` wrote."""
+    """The means that `Means.save` wrote.
+
+    >>> place, fares = sf.Line(0, 4, cells=4), sf.amounts("fare", clip=(0, 100), step=1)
+    >>> plan = sf.plan_means(sf.unbounded(place), sf.ranges(), epsilon=1, values=fares)
+    >>> means = plan.publish(sf.count({"x": [0.5, 1.5], "fare": [10, 30]}, place, values=fares))
+    >>> sf.load_means(means.save("fares"))
+    Means('fare', 4 cells)
+    """
     return Means(load(Path(folder) / _SUMS), load(Path(folder) / _NUMBERS))
 
 
