@@ -437,3 +437,23 @@ def test_people_are_suppressed_like_records():
     plan = sf.plan(sf.bounded(LINE), sf.histogram(), epsilon=1, values=USERS)
     table = plan.publish(sf.count(trips(), LINE, values=USERS)).suppress(below=20)
     assert table.shown == 8
+
+
+@pytest.mark.parametrize(
+    ("hide", "public"),
+    [
+        (sf.presence(), []),
+        (sf.anything(), []),
+        (sf.move(2, of="place"), ["fare"]),
+        (sf.move(3, of="fare"), ["place"]),
+        (sf.move(2, of="place") & sf.change("fare"), []),
+    ],
+)
+@pytest.mark.parametrize("values", [FARES, SIGNED, FARES.centred()], ids=["positive", "signed", "centred"])
+def test_the_auditor_finds_a_policy_that_pays_for_too_few_steps(hide, public, values):
+    plan = planned(values, hide, public)
+    assert sf.audit(plan, seed=1).epsilon <= 1
+    cheap = replace(plan.policy, most=plan.policy.units - 1)
+    share = plan.mechanism.epsilon * plan.policy.units / cheap.units
+    wrong = replace(plan, policy=cheap, mechanism=replace(plan.mechanism, epsilon=share))
+    assert sf.audit(wrong, seed=1).epsilon > 1

@@ -120,7 +120,7 @@ def record_of(policy: Policy) -> Record | None:
         return None
     try:
         record = Record.of(policy.relation, policy.unchanged)
-        return record if price(record, policy) == 1 else None
+        return record if price(record, policy.on_records) == 1 else None
     except (InvalidInput, PolicyMismatch, TooLarge):
         return None
 
