@@ -62,13 +62,14 @@ from sfumato.workload import (
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
     from sfumato.auditing import audit
-    from sfumato.stream import Stream
+    from sfumato.stream import Outcome, Stream
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
     "Bernoulli": "sfumato.allocation",
     "Empirical": "sfumato.allocation",
     "Markov": "sfumato.allocation",
+    "Outcome": "sfumato.stream",
     "Periodic": "sfumato.allocation",
     "Stream": "sfumato.stream",
     "allocate": "sfumato.allocation",
@@ -102,6 +103,7 @@ __all__ = [
     "Markov",
     "MissingExtra",
     "NoLedgerWarning",
+    "Outcome",
     "Periodic",
     "Plan",
     "Policy",
