@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 
-.PHONY: demo test lint quick bench clean
+.PHONY: demo test lint quick bench page clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sfumato demo
@@ -23,6 +23,9 @@ lint: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python bench/noise.py
 	$(BIN)/python bench/end_to_end.py
+
+page:
+	cd page && npm ci --no-fund --no-audit && npm test && npm run build
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer; set PYTHON=python3.x" if sys.version_info < (3, 11) else 0)'

@@ -37,13 +37,14 @@ def city_picture() -> None:
     axes = figure.subplots(1, 4, width_ratios=[1, 1, 1, 1.12])
     norm = PowerNorm(0.5, 0, float(np.quantile(truth, 0.997)))
     extent = (BOUNDS[0], BOUNDS[2], BOUNDS[1], BOUNDS[3])
+    true = 1 / np.cos(np.radians((BOUNDS[1] + BOUNDS[3]) / 2))
     panels = [
         (truth, "private counts\n(a synthetic city)"),
         (usual.counts, f"published, replace-one\n{usual.mechanism.name}, ε = 0.2"),
         (tuned.counts, f"published, moves within 600 m\n{tuned.mechanism.name}, ε = 0.2"),
     ]
     for ax, (values, title) in zip(axes, panels, strict=False):
-        ax.imshow(values.T, origin="lower", extent=extent, norm=norm, cmap="GnBu", aspect="auto")
+        ax.imshow(values.T, origin="lower", extent=extent, norm=norm, cmap="GnBu", aspect=true)
         ax.set_title(title, fontsize=9, color=INK)
         ax.set_xticks([])
         ax.set_yticks([])

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "sfumato"
 LAYERS = [
     ("_types", "_version", "errors"),
-    ("exact", "files", "interruptions", "locks", "naming", "reading"),
+    ("exact", "files", "interruptions", "locks", "naming", "pages", "reading"),
     ("calls",),
     ("noise", "linear"),
     ("domain",),

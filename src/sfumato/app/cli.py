@@ -160,6 +160,13 @@ def plot(
     by: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="What is drawn, and what tells panels apart. Repeat.")
     ] = None,
+    outlines: Annotated[
+        Path | None, typer.Option(help="Borders or coasts to draw on a map: a file of GeoJSON or GeoParquet.")
+    ] = None,
+    uncertainty: Annotated[
+        bool | None,
+        typer.Option("--uncertainty/--no-uncertainty", help="A map of the standard errors beside a single map."),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Draw a release: a map or a curve with its uncertainty; of a product a map a value, or curves over time.
@@ -169,7 +176,9 @@ def plot(
     with reported(as_json):
         loaded = sf.load(release)
         asked, groups = where_of(loaded.domain, where or []), groups_of(loaded.domain, by or [])
-        loaded.plot(out, title=title, by=groups or None, where=asked or None)
+        loaded.plot(
+            out, title=title, by=groups or None, where=asked or None, outlines=outlines, uncertainty=uncertainty
+        )
         if as_json:
             emit({"file": str(out)})
         else:

@@ -162,12 +162,29 @@ class Outward:
         colormap: str = "magma_r",
         by: str | Iterable[str] | None = None,
         where: Mapping[str, Any] | None = None,
+        outlines: Any = None,
+        uncertainty: bool | None = None,
     ) -> Figure:
         """Draw a map or a curve with its uncertainty; with a path, write the picture there.
 
         On a product a map for each value of a factor with few values, or curves over time; `by` names what is drawn and
         what tells the panels apart, `where` what is asked, and everything else is summed over.
+
+        Maps in degrees have their true proportions, and a scale bar where the CRS is known. `outlines` are borders or
+        coasts to draw on them: a file of GeoJSON or GeoParquet, or a GeoDataFrame. Beside a single map is one of its
+        standard errors, where they differ from cell to cell; `uncertainty` says whether. The scale of colours reaches
+        to the largest value.
         """
         from sfumato.release.picture import plot
 
-        return plot(self._release, path, title=title, confidence=confidence, colormap=colormap, by=by, where=where)
+        return plot(
+            self._release,
+            path,
+            title=title,
+            confidence=confidence,
+            colormap=colormap,
+            by=by,
+            where=where,
+            outlines=outlines,
+            uncertainty=uncertainty,
+        )
