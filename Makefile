@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 
-.PHONY: demo test lint quick bench docs clean
+.PHONY: demo test lint quick bench docs package clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sfumato demo
@@ -22,6 +22,9 @@ lint: $(VENV)/.test
 
 docs: $(VENV)/.docs
 	PYTHONPATH=docs $(BIN)/python -m site_builder
+
+package:
+	PYTHON=$(PYTHON) bash .ci/package
 
 bench: $(VENV)/.bench
 	$(BIN)/python bench/noise.py
