@@ -11,7 +11,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent.parent
 OUTSIDE = {"changelog": DOCS.parent / "CHANGELOG.md", "contributing": DOCS.parent / "CONTRIBUTING.md"}
 
-TUTORIALS = "five-minutes"
+TUTORIALS = "five-minutes rides year coarse-and-fine tables trips mechanism"
 GUIDES = "hiding choosing questions answers geography publication ledger streams gradual quantiles audit"
 EXPLANATIONS = "guarantees security mechanisms"
 MEASURED = "delta sorted maps blowfish"

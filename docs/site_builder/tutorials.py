@@ -8,6 +8,7 @@ and a test says that it is what the page would make today.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +28,19 @@ def rendered(path: Path, folder: Path) -> str:
     page, parts, end = path.read_text(encoding="utf-8"), [], 0
     for block, shown in run(page, path.name, folder):
         parts.append(page[end : block.end])
-        parts.append(_below(block, shown, folder.name))
+        parts.append(_below(block, shown, folder))
         end = block.end
     return "".join([*parts, page[end:]])
 
 
-def _below(block: Block, shown: Shown, folder: str) -> str:
+def _below(block: Block, shown: Shown, folder: Path) -> str:
+    """Places of files are told as a reader would see them, from the folder that the tutorial runs in."""
     said = []
     if shown.text.strip() and block.language in ("python", "sh"):
-        said.append("\n```{ .text .no-copy }\n" + shown.text.rstrip() + "\n```\n")
-    said += [f"\n![What the block above draws]({folder}/{name})\n" for name in shown.pictures]
-    said += [f"\n[Open {name}]({folder}/{name}){{ target=_blank }}\n" for name in shown.pages]
+        text = shown.text.replace(f"{folder.resolve()}{os.sep}", "").replace(str(folder.resolve()), ".")
+        said.append("\n```{ .text .no-copy }\n" + text.rstrip() + "\n```\n")
+    said += [f"\n![What the block above draws]({folder.name}/{name})\n" for name in shown.pictures]
+    said += [f"\n[Open {name}]({folder.name}/{name}){{ target=_blank }}\n" for name in shown.pages]
     return "".join(said)
 
 
