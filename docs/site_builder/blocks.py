@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.mechanism import registered
+
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```\n?", re.DOTALL | re.MULTILINE)
 _SHOWN = (".png", ".svg")
 
@@ -50,6 +52,11 @@ def run(page: str, name: str, folder: Path) -> Iterator[tuple[Block, Shown]]:
 
     A block of Python goes on where the one before it ended. What it prints is what a reader sees below it.
     """
+    with registered():  # a mechanism that a page registers is that page's alone
+        yield from _run(page, name, folder)
+
+
+def _run(page: str, name: str, folder: Path) -> Iterator[tuple[Block, Shown]]:
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
         before = _files(folder)
