@@ -40,7 +40,7 @@ def describe(guarantee: Guarantee) -> str:
         *_over_time(guarantee),
         _unit(guarantee),
         _standard(guarantee),
-        _limits(guarantee),
+        limits(guarantee),
     ]
     if not guarantee.private:
         parts = [_SEEDED, "With unpredictable randomness the promise would be:", *parts, _SEEDED]
@@ -195,7 +195,8 @@ def _lemma(guarantee: Guarantee, epsilon: Fraction) -> Iterator[str]:
         yield f"  add/remove ({whose} comes or goes): {_multiple(epsilon, policy.eccentricity)}"
 
 
-def _limits(guarantee: Guarantee) -> str:
+def limits(guarantee: Guarantee) -> str:
+    """What is not promised, a line each below a first one."""
     policy = guarantee.policy
     lines = ["What is not promised:"]
     if policy.total_is_public:
