@@ -27,6 +27,7 @@ class Page {
   private readonly tip = make("div", { class: "tip", "aria-hidden": "true", hidden: true });
   private readonly legend = make("div", { class: "legend" });
   private readonly readout = make("p", { class: "readout", role: "status" });
+  private readonly away = make("p", { class: "notes" });
   private readonly notes = make("ul", { class: "notes" });
   private readonly table: TableOfCells;
   private readonly heading = make("h2");
@@ -45,7 +46,7 @@ class Page {
     const shown = make("section", { "aria-labelledby": this.heading.id });
     const save = make("button", { type: "button" }, "Download CSV");
     save.addEventListener("click", () => download(`${data.title.replaceAll(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60)}.csv`, csv(this.view)));
-    shown.append(this.heading, this.picker, this.controls, this.figure, this.legend, this.readout, this.notes);
+    shown.append(this.heading, this.picker, this.controls, this.figure, this.legend, this.away, this.readout, this.notes);
     root.replaceChildren(shown, this.table.element, make("p", { class: "row" }, save));
     this.listen();
     if (this.views.length > 1) this.pickers();
@@ -66,7 +67,7 @@ class Page {
     this.choice = view.data.beside.map(() => null);
     this.what = "estimate";
     this.selected = this.hovered = null;
-    this.heading.textContent = view.data.name;
+    this.heading.textContent = `Estimated records by ${view.data.name}`;
     this.controls.replaceChildren(...view.data.beside.map((axis, i) => this.control(axis, i)));
     const known = view.figures([]).stderr !== null;
     if (known && view.data.kind !== "table") this.controls.append(this.toggle());
@@ -141,6 +142,13 @@ class Page {
     const what = this.what === "estimate" ? "Estimated records" : "Standard error";
     this.table.show(this.view, this.part, `Every ${this.view.data.what}${chosen ? ` (${chosen})` : ""}`);
     this.canvas.setAttribute("aria-label", `${what} per ${this.view.data.what}${chosen ? `, ${chosen}` : ""}. Arrow keys move from one to the next.`);
+    const there = new Set(this.view.data.rows);
+    const cells = Array.from({ length: this.view.data.kind === "shapes" ? this.view.size : 0 }, (_, cell) => cell);
+    const away = cells.filter((cell) => !there.has(cell));
+    this.away.textContent = away
+      .map((cell) => `Not on the map: ${place(this.view, cell)}, ${sentence(this.part, cell, this.data.confidence)}.`)
+      .join(" ");
+    this.away.hidden = away.length === 0;
     this.paint();
     this.speak();
   }

@@ -34,13 +34,7 @@ abstract class MapDrawing implements Drawing {
     const most = Math.max(260, Math.min(720, 0.78 * innerHeight));
     this.box = { left, top: 24, width: inner, height: Math.min(Math.max(true_, 60), most) };
     if (true_ > most) this.box.width = Math.max((inner * most) / true_, 60);
-    if (this.view.data.kind === "grid" && !this.regular()) this.box.width = inner;
     return this.box.height + this.box.top + 44;
-  }
-
-  /** Whether both sides are lengths of one kind: hours by prices are no map. */
-  protected regular(): boolean {
-    return this.view.data.along.every((axis) => axis.kind === "numbers");
   }
 
   draw(pen: Pen): void {
@@ -53,13 +47,14 @@ abstract class MapDrawing implements Drawing {
     this.cells(pen);
     if (this.view.data.lines) outlines(pen, this.view.data.lines, ground, box, look);
     pen.restore();
-    const names = this.view.data.kind === "shapes" ? this.sides() : this.view.data.along.map((axis) => axis.name);
     const side = (name: string) => (ground.unit ? `${name} (${ground.unit})` : name);
-    frame(pen, box, look, { low: x0, high: x1, name: side(names[0]!) }, { low: y0, high: y1, name: side(names[1]!) });
+    const [across, up] = this.names().map(side);
+    frame(pen, box, look, { low: x0, high: x1, name: across! }, { low: y0, high: y1, name: up! });
     if (ground.metres !== null) bar(pen, box, (ground.metres * (x1 - x0)) / box.width);
   }
 
-  private sides(): string[] {
+  private names(): string[] {
+    if (this.view.data.kind === "grid") return this.view.data.along.map((axis) => axis.name);
     return this.ground.unit === "degrees" ? ["longitude", "latitude"] : ["x", "y"];
   }
 
@@ -79,8 +74,7 @@ export class GridDrawing extends MapDrawing {
   private readonly ny = count(this.view.data.along[1]!);
 
   private edges(i: 0 | 1): number[] {
-    const axis = this.view.data.along[i]!;
-    return axis.kind === "numbers" ? (axis.edges as number[]) : Array.from({ length: count(axis) + 1 }, (_, at) => at);
+    return this.view.data.along[i]!.edges as number[];
   }
 
   protected cells(pen: Pen): void {

@@ -20,6 +20,13 @@ const USUAL = 0.998;
 const FAR = 2;
 const BODY = 0.8;
 
+/** Linear between the values, as NumPy has it; of none −∞. */
+function quantile(sorted: Float64Array, share: number): number {
+  const at = share * (sorted.length - 1);
+  const low = sorted[Math.floor(at)] ?? -Infinity;
+  return low + (at % 1) * ((sorted[Math.ceil(at)] ?? low) - low || 0);
+}
+
 export type What = keyof typeof BY_THEME;
 
 export class Scale {
@@ -30,7 +37,7 @@ export class Scale {
   constructor(values: ArrayLike<number>, what: What, dark: boolean) {
     const known = Float64Array.from(values).filter(Number.isFinite).sort();
     const least = what === "estimate" ? 1 : 1e-9;
-    const usual = Math.max(known[Math.floor(USUAL * (known.length - 1))] ?? least, least);
+    const usual = Math.max(quantile(known, USUAL), least);
     this.top = Math.max(known.at(-1) ?? usual, usual);
     this.usual = this.top <= FAR * usual ? this.top : usual;
     const points = dark ? BY_THEME[what] : [...BY_THEME[what]].reverse();

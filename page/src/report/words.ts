@@ -7,15 +7,17 @@ const PLAIN = [0, 1, 2, 3].map(
 
 const digits = (size: number): 0 | 1 | 2 | 3 => (size >= 100 ? 0 : size >= 1 ? 1 : size >= 0.1 ? 2 : 3);
 
+const written = (value: number, to: number): string => PLAIN[to]!.format(value).replace("-", "−");
+
 function rounded(value: number, to: number, how: (x: number) => number): string {
   const power = 10 ** to;
   // A hair of slack, so that 3 that became 2.9999999 is not shown as 2.9.
   const slack = how === Math.ceil ? -1e-7 : how === Math.floor ? 1e-7 : 0;
-  return PLAIN[to]!.format(how(value * power + slack * Math.max(1, Math.abs(value) * power)) / power + 0);
+  return written(how(value * power + slack * Math.max(1, Math.abs(value) * power)) / power + 0, to);
 }
 
 export const number = (value: number, size = Math.abs(value)): string =>
-  Number.isInteger(value) ? PLAIN[0]!.format(value) : rounded(value, digits(size), Math.round);
+  Number.isInteger(value) ? written(value, 0) : rounded(value, digits(size), Math.round);
 
 /** Value, interval and standard error of a cell, each as text; empty where not known. */
 export interface Told {
@@ -29,7 +31,7 @@ export interface Told {
 export function told(part: Part, cell: number): Told {
   const at = part.first + cell;
   const { value, stderr, low, high } = part.figures;
-  const exact = low !== null && high !== null && low[at] === high[at];
+  const exact = stderr !== null && stderr[at] === 0 && low !== null && high !== null && low[at] === high[at];
   const size = Math.max(Math.abs(value[at]!), stderr ? stderr[at]! : 0);
   const to = digits(size);
   return {
@@ -85,14 +87,19 @@ export function long(axis: AxisData, cell: number): string {
   if (axis.kind === "names") return axis.names![cell]!;
   const [from, to] = [axis.edges![cell]!, axis.edges![cell + 1]!];
   if (axis.kind === "numbers") return `${axis.name} ${edge(axis, from as number)} to ${edge(axis, to as number)}`;
-  return `${time(axis, from as string)} to ${time(axis, to as string)}`;
+  const [begin, end] = [time(axis, from as string), time(axis, to as string)];
+  const [day, clock] = end.split(" ");
+  return `${begin} to ${clock && begin.startsWith(day!) ? clock : end}`;
 }
 
 export const place = (view: View, cell: number): string =>
   view.cells(cell).map((at, i) => long(view.data.along[i]!, at)).join(", ");
 
-export const unit = (axis: AxisData, ground = ""): string =>
-  axis.zone ? `${axis.name} (${axis.zone})` : ground ? `${axis.name} (${ground})` : axis.name;
+/** The name of an axis with what its numbers are. */
+export function unit(axis: AxisData, ground = ""): string {
+  const told = axis.kind === "times" ? axis.zone : axis.kind === "numbers" ? ground : "";
+  return told ? `${axis.name} (${told})` : axis.name;
+}
 
 /** Round numbers from low to high, some five of them. */
 export function ticks(low: number, high: number, many = 5): number[] {
@@ -106,5 +113,5 @@ export function ticks(low: number, high: number, many = 5): number[] {
 }
 
 export const tick = (value: number): string =>
-  (Math.abs(value) >= 1e4 ? PLAIN[0]!.format(value) : String(Number(value.toPrecision(8)))).replace("-", "−");
+  Math.abs(value) >= 1e4 ? written(value, 0) : String(Number(value.toPrecision(8))).replace("-", "−");
 

@@ -205,7 +205,7 @@ def limits(guarantee: Guarantee) -> str:
         lines.append(
             "  Presence is not hidden, a step is: that there is a record, and roughly where, may become known."
             if policy.total_is_public
-            else "  Presence is hidden only as far as the steps to 'not there' go (see add/remove above)."
+            else "  Presence is hidden only as far as the steps to 'not there' go (see add/remove)."
         )
     if policy.relation is not None and any(rule.inside_bounds for rule in policy.relation.rules):
         lines.append(

@@ -20,6 +20,7 @@ from sfumato.domain import Domain
 from sfumato.domain.ordered import Ordered
 from sfumato.domain.places import Places
 from sfumato.errors import InvalidInput, TooLarge
+from sfumato.reading import visible
 from sfumato.release.asking import asked, positions
 from sfumato.release.keys import Key
 from sfumato.release.maps import outlines_of_rows
@@ -34,8 +35,8 @@ from sfumato.report.packing import packed, packed_ends
 if TYPE_CHECKING:
     from sfumato.release.release import Release
 
-MOST = 262_144
-"""Figures of a page, each with its interval: 512 × 512 cells."""
+MOST = 524_288
+"""Figures of a page, each with its interval: a map of 128 × 128 cells for every hour, and for all together."""
 MOST_VIEWS = 12
 MOST_BARS = 400
 MOST_BESIDE = 3
@@ -212,8 +213,10 @@ def _told(shown: Shown, outlines: Any) -> dict[str, Any]:
         what, size = f"block of {many} cells", " × ".join(f"{len(key.cells):,}" for key in along)
         said.insert(0, f"a page does not hold the {size} cells of this release: every value is that of a {what}")
     found: dict[str, Any] = {
-        "name": " × ".join(dict.fromkeys(_factor(domain, i) for i in shown.axes)),
-        "what": level or what,
+        "name": visible(
+            ", ".join(dict.fromkeys(_called(domain, i, name) for i, name in zip(shown.axes, shown.names, strict=True)))
+        ),
+        "what": visible(level or what),
         "along": [described(key, edges) for key, edges in zip(along, _edges_of(shown), strict=True)],
         "beside": [described(key) for key in keys[shown.along :]],
         "said": said,
@@ -231,8 +234,9 @@ def _told(shown: Shown, outlines: Any) -> dict[str, Any]:
     return found
 
 
-def _factor(domain: Domain, axis: int) -> str:
-    return next(one.name for one in domain.factors if axis in one.positions)
+def _called(domain: Domain, axis: int, name: str) -> str:
+    """The factor of an axis, or the level of it that is asked for."""
+    return next(one.name for one in domain.factors if axis in one.positions) if name == domain.names[axis] else name
 
 
 def _edges_of(shown: Shown) -> list[Any]:
