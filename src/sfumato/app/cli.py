@@ -1,4 +1,4 @@
-"""`sfumato`: init, plan, check, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
+"""`sfumato`: init, plan, check, publish, refine, query, plot, export, stream, audit, ledger, vault, demo."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, check, init, ledger, options, preflight, query, stream, vault
+from sfumato.app import audit, check, export, init, ledger, options, preflight, query, stream, vault
 from sfumato.app import demo as demonstration
 from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
@@ -33,6 +33,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
 app.command()(init.init)
 app.command()(query.query)
+app.command()(export.export)
 app.command(cls=Keyed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)
