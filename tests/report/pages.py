@@ -56,8 +56,9 @@ def count(axis: dict[str, Any]) -> int:
 def published(
     domain: sf.Domain, seed: int | None = None, mechanism: str | None = None, mean: float = 20.0
 ) -> sf.Release:
-    """Counts around a mean under add/remove."""
+    """Counts around a mean under add/remove, or for `consistent` under moves to the next cell."""
     counts = np.random.default_rng(7).poisson(mean, domain.shape)
     options = {} if mechanism is None else {"mechanism": mechanism}
-    plan = sf.plan(sf.unbounded(domain), sf.histogram(), epsilon=1, **options)
+    policy = sf.threshold(domain, 1) if mechanism == "consistent" else sf.unbounded(domain)
+    plan = sf.plan(policy, sf.histogram(), epsilon=1, **options)
     return plan.publish(counts, **({} if seed is None else {"source": sf.SeededSource(seed)}))

@@ -1,7 +1,7 @@
 // Curves with the band of their intervals, and bars with whiskers.
 import { fitted, frame, type Box, type Drawing, type Pen, type Theme } from "./canvas";
 import { count, type Part, type View } from "./data";
-import { drawn, type What } from "./scale";
+import { drawn, uncertainty, type What } from "./scale";
 import { edge, short, tick, ticks, unit } from "./words";
 
 /** From the least to the largest of all that is drawn of a table, with zero among them. */
@@ -49,7 +49,7 @@ abstract class Chart implements Drawing {
   }
 
   protected get label(): string {
-    return this.what === "estimate" ? "estimated records" : "standard error";
+    return this.what === "estimate" ? "estimated records" : uncertainty(this.part);
   }
 
   protected bounded(cell: number): number {

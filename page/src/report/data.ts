@@ -91,6 +91,12 @@ export class Figures {
     this.high = this.end(held.high, size);
   }
 
+  /** How uncertain the estimates are: standard errors, or half the width of the intervals where those alone are known. */
+  get spread(): Numbers | null {
+    const { stderr, low, high } = this;
+    return stderr ?? (low && high ? Float64Array.from(low, (end, i) => (high[i]! - end) / 2) : null);
+  }
+
   /** An end of the intervals: numbers of its own, or a constant away from the estimates and cut at zero. */
   private end(held: Packed, size: number): Numbers | null {
     if (held === null || !("less" in held || "more" in held)) return numbers(held, size);

@@ -5,7 +5,7 @@ import { csv, download } from "./csv";
 import { count, FORMAT, View, type AxisData, type Choice, type PageData } from "./data";
 import { fresh, make } from "./dom";
 import { GridDrawing, ShapeDrawing } from "./maps";
-import { drawn, Scale, type What } from "./scale";
+import { drawn, Scale, uncertainty, type What } from "./scale";
 import { TableOfCells } from "./table";
 import { long, number, place, sentence, short, tick, ticks, unit } from "./words";
 import "./report.css";
@@ -69,13 +69,13 @@ class Page {
     this.selected = this.hovered = null;
     this.heading.textContent = `Estimated records by ${view.data.name}`;
     this.controls.replaceChildren(...view.data.beside.map((axis, i) => this.control(axis, i)));
-    const known = view.figures([]).stderr !== null;
-    if (known && view.data.kind !== "table") this.controls.append(this.toggle());
-    const unknown = view.figures([]).low === null;
+    const { stderr, low } = view.figures([]);
+    if ((stderr || low) && view.data.kind !== "table") this.controls.append(this.toggle());
     const notes = [...view.data.said];
     if (view.data.ground?.note) notes.push(view.data.ground.note);
-    if (!known) notes.push("the error of these estimates depends on the data and is not stated");
-    else if (unknown) notes.push("no intervals: the smoothing of these estimates depends on the data");
+    if (!stderr && !low) notes.push("the error of these estimates depends on the data and is not stated");
+    else if (!low) notes.push("no intervals: the smoothing of these estimates depends on the data");
+    else if (!stderr) notes.push("the intervals hold; the standard error depends on the data and is not stated");
     if (view.data.kind === "table") notes.push(`${view.size.toLocaleString("en")} names are too many to draw: they are in the table`);
     this.notes.replaceChildren(...notes.map((note) => make("li", {}, note)));
     this.notes.hidden = notes.length === 0;
@@ -139,7 +139,7 @@ class Page {
 
   refresh(): void {
     const chosen = this.chosen();
-    const what = this.what === "estimate" ? "Estimated records" : "Standard error";
+    const what = this.what === "estimate" ? "Estimated records" : "Uncertainty";
     this.table.show(this.view, this.part, `Every ${this.view.data.what}${chosen ? ` (${chosen})` : ""}`);
     this.canvas.setAttribute("aria-label", `${what} per ${this.view.data.what}${chosen ? `, ${chosen}` : ""}. Arrow keys move from one to the next.`);
     const there = new Set(this.view.data.rows);
@@ -217,7 +217,7 @@ class Page {
     }
     pen.textAlign = "right";
     pen.fillText(last, width, 18);
-    const what = this.what === "estimate" ? `estimated records per ${this.view.data.what}` : `standard error of a ${this.view.data.what}`;
+    const what = this.what === "estimate" ? `estimated records per ${this.view.data.what}` : `${uncertainty(this.part)} of a ${this.view.data.what}`;
     const stretched = scale.even ? "" : `; colours above ${number(scale.usual)} are stretched`;
     this.legend.replaceChildren(strip, make("p", {}, `${what}, from 0 to ${last}${stretched}`));
   }

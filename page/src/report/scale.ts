@@ -81,6 +81,10 @@ export class Scale {
   }
 }
 
-/** What is drawn of a part: its estimates, or its standard errors. */
+/** What uncertainty is told by. */
+export const uncertainty = (part: Part): string =>
+  part.figures.stderr ? "standard error" : "half the width of an interval";
+
+/** What is drawn of a part: its estimates, or how uncertain they are. */
 export const drawn = (part: Part, what: What): ArrayLike<number> =>
-  what === "estimate" ? part.figures.value : part.figures.stderr!;
+  what === "estimate" ? part.figures.value : part.figures.spread!;

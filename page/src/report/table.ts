@@ -34,7 +34,7 @@ export class TableOfCells {
       button.addEventListener("click", () => this.turn(to()));
       return button;
     });
-    const scroll = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": heading });
+    const scroll = make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Rows of the table" });
     scroll.append(make("table", {}, this.caption, make("thead", {}, this.head), this.body));
     const nav = make("nav", { "aria-label": "Pages of the table", class: "row" }, ...this.buttons, this.where);
     const choice = make("div", { class: "row" }, make("label", { for: order }, "Rows"), this.order);
