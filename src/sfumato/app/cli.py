@@ -1,4 +1,4 @@
-"""`sfumato`: init, plan, check, publish, refine, query, plot, stream, audit, ledger, vault, demo, doctor."""
+"""`sfumato`: the command line, a module for each command that is more than a few lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, check, doctor, init, ledger, options, preflight, query, stream, vault
+from sfumato.app import audit, check, doctor, export, init, ledger, options, preflight, query, stream, vault
 from sfumato.app import demo as demonstration
 from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
@@ -32,6 +32,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
 app.command()(init.init)
 app.command()(query.query)
+app.command()(export.export)
 app.command()(doctor.doctor)
 app.command(cls=Keyed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)

@@ -40,7 +40,7 @@ def describe(guarantee: Guarantee) -> str:
         *_over_time(guarantee),
         _unit(guarantee),
         _standard(guarantee),
-        _limits(guarantee),
+        limits(guarantee),
     ]
     if not guarantee.private:
         parts = [_SEEDED, "With unpredictable randomness the promise would be:", *parts, _SEEDED]
@@ -204,7 +204,8 @@ def _lemma(guarantee: Guarantee, epsilon: Fraction) -> Iterator[str]:
         yield f"  add/remove ({whose} comes or goes): {_multiple(epsilon, policy.eccentricity)}"
 
 
-def _limits(guarantee: Guarantee) -> str:
+def limits(guarantee: Guarantee) -> str:
+    """What is not promised, a line each below a first one."""
     policy = guarantee.policy
     lines = ["What is not promised:", *_known_of_values(policy)]
     if policy.total_is_public and policy.values is None:
@@ -213,7 +214,7 @@ def _limits(guarantee: Guarantee) -> str:
         lines.append(
             "  Presence is not hidden, a step is: that there is a record, and roughly where, may become known."
             if policy.on_records.total_is_public
-            else "  Presence is hidden only as far as the steps to 'not there' go (see add/remove above)."
+            else "  Presence is hidden only as far as the steps to 'not there' go (see add/remove)."
         )
     if policy.relation is not None and any(rule.inside_bounds for rule in policy.relation.rules):
         lines.append(

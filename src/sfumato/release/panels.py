@@ -63,8 +63,8 @@ def draw(release: Release, by: Any, where: Any, confidence: float, colormap: str
     """The figure, and what is to be said below it."""
     domain = release.domain
     named = tuple(where) if isinstance(where, Mapping) else ()
-    layout = _layout(domain, _asked(domain, by) if by is not None else _usual(domain, named))
-    levels = _levels(domain, by)
+    layout = layout_of(domain, axes_asked(domain, by) if by is not None else _usual(domain, named))
+    levels = levels_asked(domain, by)
     names = [levels.get(i, domain.names[i]) for i in (*layout.along, *layout.panels)]
     _require_few(asked(domain, None, {}, where, names, "bracket").keys, layout)
     table = cast(Table, release.answer(by=names, where=where, confidence=confidence))
@@ -78,20 +78,21 @@ def draw(release: Release, by: Any, where: Any, confidence: float, colormap: str
     else:
         drawn = _bars(table)
     spoken = {axis for name in named for axis in positions(domain, name)} | {*layout.along, *layout.panels}
-    return replace(drawn, note="; ".join(filter(None, [drawn.note, *_said(domain, where, spoken)])))
+    return replace(drawn, note="; ".join(filter(None, [drawn.note, *said_of(domain, where, spoken)])))
 
 
 # ------------------------------------------------------------------------------------------- what is drawn
 
 
-def _asked(domain: Domain, by: Any) -> tuple[int, ...]:
+def axes_asked(domain: Domain, by: Any) -> tuple[int, ...]:
+    """The axes that names speak of, each once."""
     names = (by,) if isinstance(by, str) else tuple(by)
     if not names:
         raise InvalidInput("by=() names nothing to draw. Nothing was drawn. Name axes or factors, or leave it out.")
     return tuple(dict.fromkeys(axis for name in names for axis in positions(domain, name)))
 
 
-def _levels(domain: Domain, by: Any) -> dict[int, str]:
+def levels_asked(domain: Domain, by: Any) -> dict[int, str]:
     """The levels among the names, by the axes that they are of."""
     names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     found = {name: level_of(domain, name) for name in names}
@@ -118,7 +119,7 @@ def _usual(domain: Domain, named: Sequence[str]) -> tuple[int, ...]:
     return (*first.positions, *(few[0].positions if few else ()))
 
 
-def _layout(domain: Domain, axes: tuple[int, ...]) -> Layout:
+def layout_of(domain: Domain, axes: tuple[int, ...]) -> Layout:
     """Two axes of numbers of one factor are a map; else one axis is drawn along, in its order if one has an order."""
     for factor in domain.factors:
         pair = tuple(i for i in factor.positions if i in axes and domain.axes[i].reads == "numbers")[:2]
@@ -148,7 +149,7 @@ def _require_few(keys: Sequence[Key], layout: Layout) -> None:
         )
 
 
-def _said(domain: Domain, where: Mapping[str, Any] | None, spoken: set[int]) -> list[str]:
+def said_of(domain: Domain, where: Mapping[str, Any] | None, spoken: set[int]) -> list[str]:
     """What is asked, and what is summed over."""
     told = [f"{name} = {value if isinstance(value, str) else shown(value)}" for name, value in (where or {}).items()]
     over = dict.fromkeys(factor.name for factor in domain.factors for axis in factor.positions if axis not in spoken)
