@@ -47,6 +47,7 @@ $(VENV)/.test: $(BIN)/python pyproject.toml
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'  # shown beside, where they install
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -17,19 +19,38 @@ from typing import Any
 
 from sfumato.mechanism import registered
 
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```\n?", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^(?:<!-- needs: ([\w.]+) -->\n)?```(\w*)\n(.*?)^```\n?", re.DOTALL | re.MULTILINE)
 _SHOWN = (".png", ".svg")
 
 
 @dataclass(frozen=True)
 class Block:
-    """Code between two fences: its language, the code, and where in the page it stands."""
+    """Code between two fences: its language, the code, where in the page it stands, and what it cannot do without: a
+    package named in a comment before it.
+    """
 
     language: str
     code: str
     start: int
     end: int
     line: int
+    needs: str | None = None
+
+    @property
+    def possible(self) -> bool:
+        """Whether what it needs is installed, or is Java and is there."""
+        if self.needs is None:
+            return True
+        if self.needs == "java":
+            return shutil.which("java") is not None and _is_there("pyspark")
+        return _is_there(self.needs)
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # the package above it
+        return False
 
 
 @dataclass(frozen=True)
@@ -44,7 +65,8 @@ class Shown:
 def blocks(page: str) -> Iterator[Block]:
     """All of them, in order."""
     for found in _BLOCK.finditer(page):
-        yield Block(found[1], found[2], found.start(), found.end(), page[: found.start()].count("\n") + 1)
+        line = page[: found.start()].count("\n") + 1 + (found[1] is not None)
+        yield Block(found[2], found[3], found.start(), found.end(), line, found[1])
 
 
 def run(page: str, name: str, folder: Path) -> Iterator[tuple[Block, Shown]]:
@@ -61,7 +83,9 @@ def _run(page: str, name: str, folder: Path) -> Iterator[tuple[Block, Shown]]:
     for block in blocks(page):
         before = _files(folder)
         with _inside(folder):
-            if block.language == "python":
+            if not block.possible:
+                said = f"(not run here: {block.needs} is not installed)"
+            elif block.language == "python":
                 said = _python(block, name, names)
             elif block.language == "sh":
                 said = _shell(block, name)

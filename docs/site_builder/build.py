@@ -58,15 +58,15 @@ def staged(pages: Path, *, run: bool) -> None:
         _put(pages / path.name, path.read_text(encoding="utf-8"), path)
     for name, path in nav.OUTSIDE.items():
         _put(pages / f"{name}.md", path.read_text(encoding="utf-8"), path)
-    for path in [DOCS / "tutorials" / "index.md", *tutorials.tutorials()]:
+    for path in [DOCS / "tutorials" / "index.md", *tutorials.tutorials(), *tutorials.comparisons()]:
         text = path.read_text(encoding="utf-8")
         if run and path.stem != "index":
-            folder = pages / "tutorials" / path.stem
+            folder = pages / path.parent.name / path.stem
             folder.mkdir(parents=True)
             print(f"runs {path.stem}", flush=True)
             text = tutorials.rendered(path, folder)
             _only_shown(folder)
-        _put(pages / "tutorials" / path.name, text, path)
+        _put(pages / path.parent.name / path.name, text, path)
     for name, _, text in reference.pages():
         _put(pages / "reference" / name, text, DOCS / "reference" / name)
     for path in sorted((ROOT / "examples").glob("*.py")):

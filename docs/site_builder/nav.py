@@ -12,8 +12,8 @@ DOCS = Path(__file__).resolve().parent.parent
 OUTSIDE = {"changelog": DOCS.parent / "CHANGELOG.md", "contributing": DOCS.parent / "CONTRIBUTING.md"}
 
 TUTORIALS = "five-minutes rides year coarse-and-fine tables trips mechanism"
-GUIDES = "hiding choosing questions answers geography publication ledger streams gradual quantiles audit"
-EXPLANATIONS = "guarantees security mechanisms"
+GUIDES = "hiding questions answers geography publication ledger streams gradual quantiles audit"
+EXPLANATIONS = "decision home persons choosing errorbars guarantees security regulators mechanisms"
 MEASURED = "delta sorted maps blowfish"
 FACTS = "api file-format notation dependencies"
 REFERENCE = (
@@ -49,7 +49,7 @@ def written(pages: Path) -> str:
     kinds: list[dict[str, object]] = [
         {"Home": "index.md"},
         {"Tutorials": [*those("index", "tutorials/"), *those(TUTORIALS, "tutorials/")]},
-        {"Guides": [*those(GUIDES), {"Examples to copy": "examples/index.md"}]},
+        {"Guides": [*those(GUIDES), *those("libraries", "coming-from/"), {"Examples to copy": "examples/index.md"}]},
         {"Explanations": [*those(EXPLANATIONS), {"Measured": those(MEASURED)}]},
         {"Reference": [*those(FACTS), *those(REFERENCE, "reference/"), *those("changelog contributing")]},
     ]

@@ -36,7 +36,7 @@ GROUPS = {
     "planning": ("Plans", "plan epsilon_for Plan Guarantee mechanisms register Publication load_publication"),
     "counting": ("Counting", "count Counts"),
     "releases": ("Releases and answers", "Release Answer Table load"),
-    "budgets": ("Budgets, streams, refining", "Ledger Vault Stream allocate Bernoulli Empirical Markov Periodic"),
+    "budgets": ("Budgets, streams, refining", "Ledger Vault Stream Outcome allocate Bernoulli Empirical Markov Periodic"),
     "more": ("Medians, audits, tests", "median quantile refine_until audit SeededSource"),
 }
 

@@ -15,12 +15,18 @@ from typing import Any
 from site_builder.blocks import Block, Shown, blocks, run
 
 TUTORIALS = Path(__file__).resolve().parent.parent / "tutorials"
+COMPARED = TUTORIALS.parent / "coming-from"
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "examples" / "notebooks"
 
 
 def tutorials() -> list[Path]:
     """The pages themselves; the list of them is none."""
     return sorted(path for path in TUTORIALS.glob("*.md") if path.stem != "index")
+
+
+def comparisons() -> list[Path]:
+    """Pages that are run likewise, beside other libraries, and are no tutorials."""
+    return sorted(COMPARED.glob("*.md"))
 
 
 def rendered(path: Path, folder: Path) -> str:

@@ -63,13 +63,27 @@ def test_what_does_not_run_keeps_the_site_from_being_built(code, tmp_path):
         list(run(f"# A page\n\n{code}", "page.md", tmp_path))
 
 
+def test_what_needs_a_package_runs_where_it_is_and_says_so_where_it_is_not(tmp_path):
+    page = "<!-- needs: {} -->\n```python\nprint('it ran')\n```\n"
+    said = [
+        shown.text
+        for name in ("numpy", "no_such_package", "no.such")
+        for _, shown in run(page.format(name), "p", tmp_path)
+    ]
+    assert said == [
+        "it ran\n",
+        *(f"(not run here: {name} is not installed)" for name in ("no_such_package", "no.such")),
+    ]
+
+
 def test_a_warning_in_a_tutorial_is_an_error(tmp_path):
     with pytest.raises(UserWarning, match="careful"):
         list(run('```python\nimport warnings\nwarnings.warn("careful")\n```\n', "page.md", tmp_path))
 
 
 @pytest.mark.slow  # data is made, counted and published: seconds
-@pytest.mark.parametrize("path", tutorials.tutorials(), ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of other libraries
+@pytest.mark.parametrize("path", [*tutorials.tutorials(), *tutorials.comparisons()], ids=lambda path: path.stem)
 def test_a_tutorial_runs_and_shows_something(path, tmp_path):
     shown = [shown for _, shown in run(path.read_text(encoding="utf-8"), path.name, tmp_path)]
     assert any(part.text for part in shown)

@@ -10,7 +10,7 @@ from importlib import metadata
 # A requirement as built packages state it: a name, perhaps with extras, bounds, and the extra that brings it.
 _STATED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;.*?extra\s*==\s*['\"]([\w-]+)['\"])?")
 _LEAST = re.compile(r">=\s*([0-9][0-9.]*)")
-FOR_BUILDERS = frozenset({"all", "test", "lint", "docs", "bench"})
+FOR_BUILDERS = frozenset({"all", "test", "lint", "docs", "peers", "bench"})
 
 
 @dataclass(frozen=True)
