@@ -33,10 +33,14 @@ GROUPS = {
         "Questions: what will be asked",
         "ask histogram ranges prefixes marginals levels scales queries Workload workload_from_text",
     ),
+    "values": ("Values: sums and people", "amounts people Amounts People values_from_text"),
     "planning": ("Plans", "plan epsilon_for Plan Guarantee mechanisms register Publication load_publication"),
     "counting": ("Counting", "count Counts"),
     "releases": ("Releases and answers", "Release Answer Table load"),
-    "budgets": ("Budgets, streams, refining", "Ledger Vault Stream Outcome allocate Bernoulli Empirical Markov Periodic"),
+    "budgets": (
+        "Budgets, streams, refining",
+        "Ledger Vault Stream Outcome allocate Bernoulli Empirical Markov Periodic",
+    ),
     "more": ("Medians, audits, tests", "median quantile refine_until audit SeededSource"),
 }
 
