@@ -16,7 +16,10 @@ GUIDES = "hiding questions answers sums geography publication ledger streams gra
 EXPLANATIONS = "decision home persons choosing errorbars guarantees security regulators mechanisms"
 MEASURED = "delta sorted maps blowfish"
 FACTS = "api file-format notation dependencies"
-REFERENCE = "domains hiding asking values planning counting releases budgets more errors allocation auditing linear command-line"
+REFERENCE = (
+    "domains hiding asking values planning counting releases budgets more errors allocation auditing linear "
+    "command-line"
+)
 
 
 def flat() -> list[Path]:
