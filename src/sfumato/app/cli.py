@@ -13,7 +13,7 @@ from sfumato.app import audit, check, init, ledger, options, preflight, query, s
 from sfumato.app import demo as demonstration
 from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
-from sfumato.app.keys import NOTHING, Keyed
+from sfumato.app.keys import NOTHING, Filed, Keyed
 from sfumato.app.out import ledger_file, prepared
 from sfumato.app.output import emit, reported, say
 from sfumato.errors import InvalidInput
@@ -33,7 +33,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
 app.command()(init.init)
 app.command()(query.query)
-app.command(cls=Keyed)(stream.stream)
+app.command(cls=Filed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)
 

@@ -64,3 +64,4 @@ class Steps:
     allocation: Text = None
     weights: Text = None
     distribution: Text = None
+    late: Annotated[bool, FLAG] = False
