@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pages import DATA, MAP, NASTY, count, data_of, figures, published, unpacked
+from page_data import DATA, MAP, NASTY, count, data_of, figures, published, unpacked
 
 import sfumato as sf
 from sfumato.report import html_of, views

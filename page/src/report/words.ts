@@ -11,8 +11,8 @@ const written = (value: number, to: number): string => PLAIN[to]!.format(value).
 
 function rounded(value: number, to: number, how: (x: number) => number): string {
   const power = 10 ** to;
-  // A hair of slack, so that 3 that became 2.9999999 is not shown as 2.9.
-  const slack = how === Math.ceil ? -1e-7 : how === Math.floor ? 1e-7 : 0;
+  // What doubles lose in a product is no reason for another digit.
+  const slack = how === Math.ceil ? -1e-12 : how === Math.floor ? 1e-12 : 0;
   return written(how(value * power + slack * Math.max(1, Math.abs(value) * power)) / power + 0, to);
 }
 
