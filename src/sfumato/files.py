@@ -46,6 +46,14 @@ def sync_folder(directory: Path) -> None:
             os.close(handle)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, durably: what is put there is not lost with its name."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for made in reversed(missing):
+        sync_folder(made.parent)
+
+
 class Reserved:
     """A file that can be written, proven before anything is spent on what it is to hold.
 
