@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pages import DATA, MAP, NASTY, count, data_of, figures, published, unpacked
+from page_data import DATA, MAP, NASTY, count, data_of, figures, published, unpacked
 
 import sfumato as sf
 from sfumato.report import html_of, views
@@ -330,3 +330,24 @@ def test_the_small_map_is_the_right_way_up() -> None:
     grid = sf.Grid(bounds=(0, 0, 4, 3), shape=(4, 3))
     release = sf.plan(sf.unbounded(grid), sf.histogram(), epsilon=50).publish(counts)
     assert '<path fill="#180f3d" d="M3 2h1v1h-1z"/>' in release._repr_html_()
+
+
+# --------------------------------------------------------------------------------- sums, and distinct people
+
+
+def test_sums_are_called_sums_and_their_lower_ends_may_be_negative() -> None:
+    gains = sf.amounts("gain", clip=(-50, 100), step=0.5)
+    line = sf.Line(0, 6, cells=6, name="hour")
+    rng = np.random.default_rng(2)
+    trips = {"hour": rng.uniform(0, 6, 400), "gain": rng.normal(0, 30, 400)}
+    plan = sf.plan(sf.unbounded(line), sf.histogram(), epsilon=1, values=gains)
+    release = plan.publish(sf.count(trips, line, values=gains))
+    page = data_of(html_of(release))
+    assert page["counted"] == "sum of 'gain'"
+    found, answer = figures(page["views"][0], []), release.answer(by="hour")
+    assert found["value"] == pytest.approx(release.counts, rel=1e-6) and (answer.low < 0).any()
+    assert found["low"] == pytest.approx(answer.low, rel=1e-6) and (found["low"] <= answer.low).all()
+    assert found["high"] == pytest.approx(answer.high, rel=1e-6) and (found["high"] >= answer.high).all()
+    drawn = release.plot().axes[0]
+    assert drawn.get_ylabel() == "estimated sum of 'gain' per cell"
+    assert data_of(html_of(published(line)))["counted"] == "records"

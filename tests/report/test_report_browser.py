@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pages import MAP, NASTY, published
+from page_data import MAP, NASTY, published
 from PIL import Image
 
 import sfumato as sf

@@ -49,7 +49,7 @@ abstract class Chart implements Drawing {
   }
 
   protected get label(): string {
-    return this.what === "estimate" ? "estimated records" : uncertainty(this.part);
+    return this.what === "estimate" ? `estimated ${this.part.counted}` : uncertainty(this.part);
   }
 
   protected bounded(cell: number): number {

@@ -48,7 +48,7 @@ export interface PageData {
   release: string;
   confidence: number;
   private: boolean;
-  promise: string;
+  counted: string;
   views: ViewData[];
 }
 
@@ -112,6 +112,8 @@ export type Choice = (number | null)[];
 
 /** The figures that are looked at: of a table those from `first` on, one a cell. */
 export interface Part {
+  /** What the figures are: records, or what was summed or counted in their place. */
+  counted: string;
   figures: Figures;
   first: number;
   size: number;
@@ -121,7 +123,10 @@ export class View {
   readonly size: number;
   private readonly tables = new Map<string, Figures>();
 
-  constructor(readonly data: ViewData) {
+  constructor(
+    readonly data: ViewData,
+    readonly counted: string,
+  ) {
     this.size = data.along.reduce((size, axis) => size * count(axis), 1);
   }
 
@@ -139,7 +144,7 @@ export class View {
   part(choice: Choice): Part {
     const beside = choice.flatMap((cell, i) => (cell === null ? [] : [i]));
     const place = beside.reduce((at, i) => at * count(this.data.beside[i]!) + choice[i]!, 0);
-    return { figures: this.figures(beside), first: place * this.size, size: this.size };
+    return { counted: this.counted, figures: this.figures(beside), first: place * this.size, size: this.size };
   }
 
   /** The cells along each axis that make this cell. */

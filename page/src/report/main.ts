@@ -38,7 +38,7 @@ class Page {
     private readonly data: PageData,
     root: HTMLElement,
   ) {
-    this.views = data.views.map((view) => new View(view));
+    this.views = data.views.map((view) => new View(view, data.counted));
     this.view = this.views[0]!;
     this.table = new TableOfCells(data.confidence);
     this.heading.id = fresh("heading");
@@ -69,7 +69,7 @@ class Page {
     this.choice = view.data.beside.map(() => null);
     this.what = "estimate";
     this.selected = this.hovered = null;
-    this.heading.textContent = `Estimated records by ${view.data.name}`;
+    this.heading.textContent = `Estimated ${view.counted} by ${view.data.name}`;
     this.controls.replaceChildren(...view.data.beside.map((axis, i) => this.control(axis, i)));
     const { stderr, low } = view.figures([]);
     if ((stderr || low) && view.data.kind !== "table") this.controls.append(this.toggle());
@@ -141,7 +141,7 @@ class Page {
 
   refresh(): void {
     const chosen = this.chosen();
-    const what = this.what === "estimate" ? "Estimated records" : "Uncertainty";
+    const what = this.what === "estimate" ? `Estimated ${this.view.counted}` : "Uncertainty";
     this.table.show(this.view, this.part, `Every ${this.view.data.what}${chosen ? ` (${chosen})` : ""}`);
     this.canvas.setAttribute("aria-label", `${what} per ${this.view.data.what}${chosen ? `, ${chosen}` : ""}. Arrow keys move from one to the next.`);
     const there = new Set(this.view.data.rows);
@@ -242,7 +242,7 @@ class Page {
     }
     pen.textAlign = "right";
     pen.fillText(last, width, 18);
-    const what = this.what === "estimate" ? `estimated records per ${this.view.data.what}` : `${uncertainty(this.part)} of a ${this.view.data.what}`;
+    const what = this.what === "estimate" ? `estimated ${this.view.counted} per ${this.view.data.what}` : `${uncertainty(this.part)} of a ${this.view.data.what}`;
     const stretched = scale.even ? "" : `; colours above ${number(scale.usual)} are stretched`;
     this.legend.replaceChildren(strip, make("p", {}, `${what}, from 0 to ${last}${stretched}`));
   }

@@ -6,11 +6,11 @@ import { long, sentence, short, ticks, told } from "./words";
 
 const f4 = (...values: number[]) => ({ f4: btoa(String.fromCharCode(...new Uint8Array(new Float32Array(values).buffer))) });
 const names = (name: string, ...all: string[]): AxisData => ({ name, what: "labels", kind: "names", names: all });
-const view = (table: Partial<ViewData["tables"][number]>, along: AxisData[], beside: AxisData[] = []) =>
+const view = (table: Partial<ViewData["tables"][number]>, along: AxisData[], beside: AxisData[] = [], counted = "records") =>
   new View({
     name: "v", what: "cell", kind: "bars", said: [], along, beside,
     tables: [{ beside: beside.map((_, i) => i), value: f4(1, 2, 3, 4), stderr: { all: 2 }, low: { less: 2.5 }, high: { more: 2.5 }, ...table }],
-  });
+  }, counted);
 
 test("numbers are unpacked as they were written", () => {
   expect([...unpacked(f4(1.5, -2).f4, "f4")]).toEqual([1.5, -2]);
@@ -39,6 +39,8 @@ test("ends of intervals are rounded outwards", () => {
 test("exact is what has no noise, and not what is cut at zero", () => {
   const cut = view({ value: f4(-50, 1, 1, 1) }, [names("a", "p", "q", "r", "s")]);
   expect(sentence(cut.part([]), 0, 0.95)).toBe("−50 records, 95 % interval 0 to 0");
+  const fares = view({ value: f4(7.5, 1, 1, 1), low: f4(-3, 0, 0, 0) }, [names("a", "p", "q", "r", "s")], [], "sum of 'fare'");
+  expect(sentence(fares.part([]), 0, 0.95)).toBe("sum of 'fare': 7.5, 95 % interval −3 to 10");
   const exact = view({ stderr: { all: 0 }, low: { less: 0 }, high: { more: 0 } }, [names("a", "p", "q", "r", "s")]);
   expect(sentence(exact.part([]), 2, 0.95)).toBe("3 records, exactly: the policy makes it public");
 });

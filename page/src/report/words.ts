@@ -11,8 +11,8 @@ const written = (value: number, to: number): string => PLAIN[to]!.format(value).
 
 function rounded(value: number, to: number, how: (x: number) => number): string {
   const power = 10 ** to;
-  // A hair of slack, so that 3 that became 2.9999999 is not shown as 2.9.
-  const slack = how === Math.ceil ? -1e-7 : how === Math.floor ? 1e-7 : 0;
+  // What doubles lose in a product is no reason for another digit.
+  const slack = how === Math.ceil ? -1e-12 : how === Math.floor ? 1e-12 : 0;
   return written(how(value * power + slack * Math.max(1, Math.abs(value) * power)) / power + 0, to);
 }
 
@@ -43,12 +43,15 @@ export function told(part: Part, cell: number): Told {
   };
 }
 
+const RECORDS = "records";
+
 export function sentence(part: Part, cell: number, confidence: number): string {
-  const { value, low, high, stderr, exact } = told(part, cell);
-  if (exact) return `${value} records, exactly: the policy makes it public`;
-  if (low) return `${value} records, ${percent(confidence)} interval ${low} to ${high}`;
-  if (stderr) return `${value} records, noise of standard error ${stderr}, and no interval: smoothing depends on the data`;
-  return `${value} records; the error depends on the data and is not stated`;
+  const { value: figure, low, high, stderr, exact } = told(part, cell);
+  const value = part.counted === RECORDS ? `${figure} ${RECORDS}` : `${part.counted}: ${figure}`;
+  if (exact) return `${value}, exactly: the policy makes it public`;
+  if (low) return `${value}, ${percent(confidence)} interval ${low} to ${high}`;
+  if (stderr) return `${value}, noise of standard error ${stderr}, and no interval: smoothing depends on the data`;
+  return `${value}; the error depends on the data and is not stated`;
 }
 
 export const percent = (confidence: number): string => `${Number((100 * confidence).toPrecision(6))} %`;

@@ -27,7 +27,9 @@ _MOVE, _LINE, _CLOSE = 1, 2, 79  # what matplotlib calls the corners of a path
 _FEW, _MANY = 400, 4000
 
 
-def outlined(table: Table, place: Places, level: str | None, colormap: str, uncertainty: bool | None) -> Picture:
+def outlined(
+    table: Table, place: Places, level: str | None, colormap: str, counted: str, uncertainty: bool | None
+) -> Picture:
     """A map for every panel, of the cells or of the groups of a level, all with one scale of colours, or a single one
     and its errors; and what is to be said below.
     """
@@ -51,7 +53,7 @@ def outlined(table: Table, place: Places, level: str | None, colormap: str, unce
         ax.set_aspect(shape.aspect)
         return image
 
-    sheet.maps(drawn, shapes, colormap, what, shape)
+    sheet.maps(drawn, shapes, colormap, counted, what, shape)
     names = ("longitude", "latitude") if shape.degrees else ("x", "y")
     sheet.label(*map(shape.label, names))
     told = _told(table, there, visible(what), beside=drawn[-1].error)

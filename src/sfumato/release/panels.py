@@ -33,7 +33,17 @@ from sfumato.release.cartography import outlined
 from sfumato.release.colours import LINES
 from sfumato.release.keys import Key
 from sfumato.release.proportions import proportions
-from sfumato.release.sheets import UNKNOWN, Picture, Sheet, crs_of_axes, drawn_of, named, panels_of, told_error
+from sfumato.release.sheets import (
+    UNKNOWN,
+    Picture,
+    Sheet,
+    counted_by,
+    crs_of_axes,
+    drawn_of,
+    named,
+    panels_of,
+    told_error,
+)
 from sfumato.release.table import Table
 
 if TYPE_CHECKING:
@@ -68,15 +78,15 @@ def draw(release: Release, by: Any, where: Any, confidence: float, colormap: str
     names = [levels.get(i, domain.names[i]) for i in (*layout.along, *layout.panels)]
     _require_few(asked(domain, None, {}, where, names, "bracket").keys, layout)
     table = cast(Table, release.answer(by=names, where=where, confidence=confidence))
-    place = domain.axes[layout.along[0]]
+    place, counted = domain.axes[layout.along[0]], counted_by(release)
     if len(layout.along) == 2:
-        drawn = _maps(table, colormap, uncertainty)
+        drawn = _maps(table, colormap, counted, uncertainty)
     elif place.reads == "places":
-        drawn = outlined(table, cast(Places, place), levels.get(layout.along[0]), colormap, uncertainty)
+        drawn = outlined(table, cast(Places, place), levels.get(layout.along[0]), colormap, counted, uncertainty)
     elif table.keys[0].axis.ordered:
-        drawn = _curves(table)
+        drawn = _curves(table, counted)
     else:
-        drawn = _bars(table)
+        drawn = _bars(table, counted)
     spoken = {axis for name in named for axis in positions(domain, name)} | {*layout.along, *layout.panels}
     return replace(drawn, note="; ".join(filter(None, [drawn.note, *said_of(domain, where, spoken)])))
 
@@ -159,7 +169,7 @@ def said_of(domain: Domain, where: Mapping[str, Any] | None, spoken: set[int]) -
 # ------------------------------------------------------------------------------------------- how it is drawn
 
 
-def _maps(table: Table, colormap: str, uncertainty: bool | None) -> Picture:
+def _maps(table: Table, colormap: str, counted: str, uncertainty: bool | None) -> Picture:
     """A map for every panel, all with one scale of colours; or a single one and its errors."""
     across, up, *rest = table.keys
     ends = [_edges(key) for key in (across, up)]
@@ -178,14 +188,14 @@ def _maps(table: Table, colormap: str, uncertainty: bool | None) -> Picture:
         ax.set_aspect(shape.aspect if alike else "auto")
         return image
 
-    sheet.maps(drawn, mesh, colormap, "cell", shape)
+    sheet.maps(drawn, mesh, colormap, counted, "cell", shape)
     sheet.label(shape.label(across.axis.name), shape.label(up.axis.name))
     note = [] if drawn[-1].error else [UNKNOWN if np.isnan(table.stderr).any() else told_error(table.stderr, "cell")]
     note += [shape.note] if alike else []
     return Picture(sheet.figure, "; ".join(filter(None, note)), sheet.axes, crs, bounds)
 
 
-def _curves(table: Table) -> Picture:
+def _curves(table: Table, counted: str) -> Picture:
     """A curve with the band of its intervals for every group: together where they are few, else a panel each."""
     along, *rest = table.keys
     groups = panels_of(rest)
@@ -208,7 +218,7 @@ def _curves(table: Table) -> Picture:
         _ticks(ax, along, few=count > 1)
         quiet(ax)
     zone = cast(Instants, along.axis).tz if along.axis.reads == "times" else None
-    sheet.label(f"{along.axis.name} ({zone})" if zone else along.axis.name, "estimated records in each cell")
+    sheet.label(f"{along.axis.name} ({zone})" if zone else along.axis.name, f"estimated {counted} in each cell")
     if together and len(groups) > 1:
         words = sheet.axes[0].legend(loc="best", fontsize=8, frameon=False, labelcolor=INK).get_texts()
         for text, (_, title) in zip(words, groups, strict=True):
@@ -216,7 +226,7 @@ def _curves(table: Table) -> Picture:
     return Picture(sheet.figure, f"bands: {100 * table.confidence:g} % intervals" if known else UNKNOWN)
 
 
-def _bars(table: Table) -> Picture:
+def _bars(table: Table, counted: str) -> Picture:
     """Bars with whiskers, a panel for every group."""
     along, *rest = table.keys
     panels = panels_of(rest)
@@ -233,7 +243,7 @@ def _bars(table: Table) -> Picture:
         ax.set_yticks(at, labels=[visible(name) for name in along.names], **LITERAL)
         named(ax, title)
         quiet(ax)
-    sheet.label("estimated records", along.axis.name)
+    sheet.label(f"estimated {counted}", along.axis.name)
     told = f"bars: estimates; whiskers: {100 * table.confidence:g} % intervals" if known else UNKNOWN
     return Picture(sheet.figure, told)
 

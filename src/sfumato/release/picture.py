@@ -25,13 +25,21 @@ from sfumato.release.overlay import draw_lines, lines_on
 from sfumato.release.panels import draw, needs_panels
 from sfumato.release.points import distribution_knots, groups, sorted_points
 from sfumato.release.proportions import Proportions, proportions
-from sfumato.release.sheets import UNKNOWN, Picture, crs_of_axes, error_varies, number, require_known, scale_bar
+from sfumato.release.sheets import (
+    UNKNOWN,
+    Picture,
+    counted_by,
+    crs_of_axes,
+    error_varies,
+    number,
+    require_known,
+    scale_bar,
+)
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
 
 _ALARM = "#c1121f"
-_PER_CELL = "estimated records per cell"
 # Beyond this many bars nobody reads their names.
 _MOST_BARS = 200
 
@@ -108,12 +116,12 @@ def _draw_map(release: Release, colormap: str, uncertainty: bool | None) -> Pict
     if sorted_points(release) is not None:
         notes = [_draw_cloud(panels[0], release)]
     else:
-        _panel(figure, panels[0], release, release.counts, colormap, _PER_CELL)
+        _panel(figure, panels[0], release, release.counts, colormap, f"estimated {counted_by(release)} per cell")
         notes = (
             [] if beside else [f"standard error of a cell: ±{number(float(np.median(errors)))}" if known else UNKNOWN]
         )
         if beside:
-            _panel(figure, panels[1], release, errors, ERRORS, "standard error of a cell")
+            _panel(figure, panels[1], release, errors, ERRORS, "standard error of a cell", least=1e-9)
     for ax in panels:
         ax.set_aspect(aspect)
         ax.set_xlabel(visible(shape.label(domain.axes[0].name)), size=9, color=INK, **LITERAL)
@@ -140,17 +148,17 @@ def _no_errors(errors: Any) -> bool:
     return bool(np.isnan(errors).any())
 
 
-def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, label: str) -> None:
+def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, label: str, least: float = 1.0) -> None:
     x, y = release.domain.axes
     image = ax.imshow(
         values.T,  # axis 0 is x and runs to the right
         origin="lower",
         extent=(*_extent(x), *_extent(y)),
         cmap=colormap,
-        norm=scale_of(values, 1.0 if label == _PER_CELL else 1e-9),
+        norm=scale_of(values, least),
         interpolation="antialiased",
     )
-    colour_bar(figure, ax, image, values, label)
+    colour_bar(figure, ax, image, values, visible(label))
     for axis, place in ((x, ax.xaxis), (y, ax.yaxis)):
         if axis.named:
             shown, names = range(0, axis.cells, max(1, axis.cells // 12)), axis.cell_names()
@@ -172,7 +180,7 @@ def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
     ax.stairs(release.counts, axis.edges, color=ACCENT, linewidth=1.3, baseline=None, label="estimate")
     ax.set_xlim(axis.low, axis.high)
     ax.set_xlabel(visible(axis.name), size=9, color=INK, **LITERAL)
-    ax.set_ylabel(_PER_CELL, size=9, color=INK)
+    ax.set_ylabel(visible(f"estimated {counted_by(release)} per cell"), size=9, color=INK, **LITERAL)
     ax.legend(loc="best", fontsize=8, frameon=False, labelcolor=INK)
     return UNKNOWN if _no_errors(answer.low) else ""
 
@@ -210,7 +218,7 @@ def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -
     ax.axvline(0, color=SOFT, linewidth=0.6)
     ax.set_yticks(at, labels=[visible(str(label)) for label in axis.labels], **LITERAL)
     ax.set_ylim(-0.7, axis.cells - 0.3)
-    ax.set_xlabel("estimated records", size=9, color=INK)
+    ax.set_xlabel(visible(f"estimated {counted_by(release)}"), size=9, color=INK, **LITERAL)
     return f"bars: estimates; whiskers: {_interval(confidence)}s" if known else UNKNOWN
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,12 +21,20 @@ from sfumato.release.keys import Key
 from sfumato.release.proportions import Proportions
 from sfumato.release.table import Table
 
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
+
 _OFFSET = re.compile(r"(Z|[+-][0-9]{2}:[0-9]{2})$")
 _SAME = 1.25
 """Errors that vary less than this over the cells are a number, not a map."""
 _BAR = 0.25
 """The share of a map's width that its scale bar takes at most."""
 UNKNOWN = "the error of these estimates depends on the data and is not stated"
+
+
+def counted_by(release: Release) -> str:
+    """What the figures of a release are, in words: records, or what was summed or counted in their place."""
+    return "records" if release.values is None else release.values.what
 
 
 def panels_of(keys: Sequence[Key]) -> list[tuple[tuple[int, ...], str]]:
@@ -88,10 +96,10 @@ class Sheet:
         return cls(figure, every[:count], columns)
 
     def maps(
-        self, drawn: Sequence[Drawn], draw: Callable[..., Any], colormap: str, what: str, shape: Proportions
+        self, drawn: Sequence[Drawn], draw: Callable[..., Any], colormap: str, counted: str, what: str, on: Proportions
     ) -> None:
         """Each of them with `draw`; the estimates with one scale of colours, and their errors with one of their own."""
-        for error, label in ((False, f"estimated records per {what}"), (True, f"standard error of a {what}")):
+        for error, label in ((False, f"estimated {counted} per {what}"), (True, f"standard error of a {what}")):
             panels = [(one, ax) for one, ax in zip(drawn, self.axes, strict=True) if one.error is error]
             if not panels:
                 continue
@@ -102,8 +110,8 @@ class Sheet:
                 ax.locator_params(nbins=8 if len(drawn) == 1 else 4)
                 named(ax, one.title)
                 quiet(ax)
-                if shape.metres is not None:
-                    scale_bar(ax, shape.metres[0])
+                if on.metres is not None:
+                    scale_bar(ax, on.metres[0])
             colour_bar(self.figure, [ax for _, ax in panels], image, values, visible(label))
 
     def label(self, across: str, up: str) -> None:

@@ -23,6 +23,7 @@ from sfumato.pages import read
 from sfumato.promise import wording
 from sfumato.reading import visible
 from sfumato.release.intervals import check_confidence
+from sfumato.release.sheets import counted_by
 from sfumato.report.views import views_of
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def html_of(
         "release": visible(release.id),
         "confidence": confidence,
         "private": release.private,
-        "promise": str(release.guarantee),
+        "counted": visible(counted_by(release)),
         "views": views_of(release, by, where, outlines, confidence),
     }
     script, style = read("report", "report.js").decode("utf-8"), read("report", "report.css").decode("utf-8")

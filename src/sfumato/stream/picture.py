@@ -23,7 +23,7 @@ from sfumato.promise.window import Time
 from sfumato.reading import visible
 from sfumato.release import Release
 from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, blank, file_kind, quiet
-from sfumato.release.sheets import UNKNOWN
+from sfumato.release.sheets import UNKNOWN, counted_by
 
 _BUDGET = "#c8873a"
 # Beyond so many steps a curve with a band is easier to read than points with whiskers.
@@ -93,8 +93,10 @@ def _draw_series(ax: Any, series: Sequence[tuple[Time, Release]], where: Any, co
     if not known and not exact:
         ax.plot([], [], linestyle="none", label=UNKNOWN)
     ax.axhline(0, color=SOFT, linewidth=0.6, zorder=1)
-    named = "records" if isinstance(where, tuple) else visible(f"records in {where}")
-    ax.set_ylabel(named, size=9, color=INK, **LITERAL)
+    counted = counted_by(series[0][1])
+    ax.set_ylabel(
+        visible(counted if isinstance(where, tuple) else f"{counted} in {where}"), size=9, color=INK, **LITERAL
+    )
     _finish(ax)
 
 
