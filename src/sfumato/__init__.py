@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
     from sfumato.auditing import audit
     from sfumato.stream import Outcome, Stream
+    from sfumato.figures import difference, percent_change
+    from sfumato.stream import Stream
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
@@ -75,6 +77,8 @@ _LATER = {
     "Stream": "sfumato.stream",
     "allocate": "sfumato.allocation",
     "audit": "sfumato.auditing",
+    "difference": "sfumato.figures",
+    "percent_change": "sfumato.figures",
 }
 
 __all__ = [
@@ -136,6 +140,7 @@ __all__ = [
     "bounded",
     "change",
     "count",
+    "difference",
     "epsilon_for",
     "graph",
     "histogram",
@@ -148,6 +153,7 @@ __all__ = [
     "move",
     "network",
     "people",
+    "percent_change",
     "plan",
     "policy",
     "prefixes",
