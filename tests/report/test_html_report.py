@@ -163,11 +163,11 @@ def test_a_grid_that_a_page_does_not_hold_is_shown_in_blocks_whose_intervals_hol
 
 
 def test_a_long_line_is_shown_in_blocks_with_a_shorter_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "MOST", 30)
+    monkeypatch.setattr(views, "MOST_STEPS", 30)
     release = published(sf.Line(0, 100, cells=100))
     (view,) = data_of(html_of(release))["views"]
     assert view["what"] == "block of 4 cells" and count(view["along"][0]) == 25
-    monkeypatch.setattr(views, "MOST", 15)
+    monkeypatch.setattr(views, "MOST_STEPS", 15)
     (view,) = data_of(html_of(release))["views"]
     assert view["along"][0]["edges"][-2:] == [98, 100]
     assert figures(view, [])["value"][-1] == pytest.approx(release.counts[98:].sum())
@@ -180,8 +180,8 @@ def test_factors_that_a_page_does_not_hold_are_summed_over_and_said(monkeypatch:
     with pytest.raises(sf.TooLarge) as refusal:
         html_of(PRODUCT, by=("place", "hour"))
     assert str(refusal.value) == (
-        "x × y × hour has 2,700 figures, sums over each factor included; a page has at most 648. Nothing was written. "
-        "Name fewer in by=, or ask for a part with where=."
+        "x × y × hour has 2,700 figures, sums over each factor included; a page has at most 648, and "
+        "3 factors beside what is drawn. Nothing was written. Name fewer in by=, or ask for a part with where=."
     )
 
 

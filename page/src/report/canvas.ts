@@ -119,7 +119,7 @@ export function frame(
   if (up) {
     pen.textAlign = "left";
     pen.textBaseline = "bottom";
-    pen.fillText(fitted(pen, up.name, box.width), 2, box.top - 6);
+    pen.fillText(fitted(pen, up.name, box.width), 2, box.top - 10);
   }
 }
 

@@ -70,7 +70,7 @@ export class CurveDrawing extends Chart {
   }
 
   height(width: number): number {
-    this.box = { left: 64, top: 24, width: width - 78, height: Math.min(320, Math.max(180, 0.45 * width)) };
+    this.box = { left: 64, top: 28, width: width - 78, height: Math.min(320, Math.max(180, 0.45 * width)) };
     return this.box.height + this.box.top + 44;
   }
 

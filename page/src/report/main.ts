@@ -2,7 +2,7 @@
 import { sized, theme, type Drawing, type Theme } from "./canvas";
 import { BarDrawing, CurveDrawing } from "./charts";
 import { csv, download } from "./csv";
-import { count, FORMAT, View, type AxisData, type Choice, type PageData } from "./data";
+import { count, FORMAT, View, type AxisData, type Choice, type Figures, type PageData } from "./data";
 import { fresh, make } from "./dom";
 import { GridDrawing, ShapeDrawing } from "./maps";
 import { drawn, Scale, uncertainty, type What } from "./scale";
@@ -20,6 +20,8 @@ class Page {
   private selected: number | null = null;
   private hovered: number | null = null;
   private drawing: Drawing | null = null;
+  private readonly plain = document.createElement("canvas");
+  private readonly scales = new WeakMap<Figures, Map<string, Scale>>();
   private readonly picker = make("div", { class: "row" });
   private readonly controls = make("div", { class: "controls" });
   private readonly canvas = make("canvas", { tabindex: "0", role: "application" });
@@ -165,16 +167,39 @@ class Page {
     if (this.view.data.kind === "table") return;
     const look = theme();
     const width = Math.max(240, Math.min(this.figure.parentElement!.clientWidth, 860));
-    const scale = new Scale(drawn(this.part, this.what), this.what, look.dark);
+    const scale = this.scale(look.dark);
     this.drawing = this.draws(scale, look);
     const height = this.drawing.height(width);
-    const pen = sized(this.canvas, width, height);
-    this.drawing.draw(pen, width, height);
-    const marked = this.hovered ?? this.selected;
-    if (marked !== null) this.drawing.mark(pen, marked);
+    this.drawing.draw(sized(this.canvas, width, height), width, height);
+    this.plain.width = this.canvas.width;
+    this.plain.height = this.canvas.height;
+    this.plain.getContext("2d")!.drawImage(this.canvas, 0, 0);
+    this.mark();
     const map = this.view.data.kind === "grid" || this.view.data.kind === "shapes";
     this.legend.hidden = !map;
     if (map) this.key(scale);
+  }
+
+  /** The drawing as it is, with the cell that is pointed at, or else chosen. */
+  private mark(): void {
+    const pen = this.canvas.getContext("2d")!;
+    pen.save();
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    pen.drawImage(this.plain, 0, 0);
+    pen.restore();
+    const marked = this.hovered ?? this.selected;
+    if (marked !== null) this.drawing?.mark(pen, marked);
+  }
+
+  /** One scale for all cells of the factors beside, so that their maps can be compared. */
+  private scale(dark: boolean): Scale {
+    const { figures } = this.part;
+    const key = `${this.what} ${dark}`;
+    const kept = this.scales.get(figures) ?? new Map<string, Scale>();
+    this.scales.set(figures, kept);
+    if (!kept.has(key)) kept.set(key, new Scale(drawn(this.part, this.what), this.what, dark));
+    return kept.get(key)!;
   }
 
   private draws(scale: Scale, look: Theme): Drawing {
@@ -243,7 +268,7 @@ class Page {
       event.preventDefault();
       this.hovered = null;
       this.tip.hidden = true;
-      this.paint();
+      this.mark();
       this.speak();
     });
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -251,11 +276,11 @@ class Page {
       this.tip.hidden = true;
       if (this.hovered === null) return;
       this.hovered = null;
-      this.paint();
+      this.mark();
     });
     this.canvas.addEventListener("click", (event) => {
       this.selected = this.drawing?.at(event.offsetX, event.offsetY) ?? null;
-      this.paint();
+      this.mark();
       this.speak();
     });
     new ResizeObserver(() => this.paint()).observe(this.figure.parentElement ?? this.figure);
@@ -266,7 +291,7 @@ class Page {
     const cell = this.drawing?.at(event.offsetX, event.offsetY) ?? null;
     if (cell !== this.hovered) {
       this.hovered = cell;
-      this.paint();
+      this.mark();
     }
     this.tip.hidden = cell === null;
     if (cell === null) return;

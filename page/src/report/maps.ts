@@ -32,7 +32,7 @@ abstract class MapDrawing implements Drawing {
     const inner = width - left - 14;
     const true_ = (inner * (y1 - y0) * this.ground.aspect) / (x1 - x0);
     const most = Math.max(260, Math.min(720, 0.78 * innerHeight));
-    this.box = { left, top: 24, width: inner, height: Math.min(Math.max(true_, 60), most) };
+    this.box = { left, top: 28, width: inner, height: Math.min(Math.max(true_, 60), most) };
     if (true_ > most) this.box.width = Math.max((inner * most) / true_, 60);
     return this.box.height + this.box.top + 44;
   }
@@ -213,6 +213,7 @@ export class ShapeDrawing extends MapDrawing {
   private readonly lines = read(this.view.data.shapes!);
   private readonly rows = this.view.data.rows!;
   private readonly closed = this.view.data.shapes!.closed === true;
+  private readonly probe = document.createElement("canvas").getContext("2d")!;
   private paths: Path2D[] = [];
   private middles: [number, number][] = [];
   private boxes: [number, number, number, number][] = [];
@@ -274,7 +275,7 @@ export class ShapeDrawing extends MapDrawing {
   }
 
   at(x: number, y: number): number | null {
-    const pen = document.createElement("canvas").getContext("2d")!;
+    const pen = this.probe;
     pen.lineWidth = 9;
     const near = this.closed ? 0 : 5;
     for (let i = this.paths.length - 1; i >= 0; i--) {

@@ -13,8 +13,8 @@ from sfumato.app import audit, check, doctor, export, init, ledger, options, pre
 from sfumato.app import demo as demonstration
 from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
-from sfumato.app.keys import NOTHING, Keyed
-from sfumato.app.out import ledger_file, prepared
+from sfumato.app.keys import NOTHING, Filed, Keyed
+from sfumato.app.out import already, ledger_file, prepared
 from sfumato.app.output import emit, reported, say
 from sfumato.errors import InvalidInput
 from sfumato.interruptions import undisturbed
@@ -34,7 +34,7 @@ app.command()(init.init)
 app.command()(query.query)
 app.command()(export.export)
 app.command()(doctor.doctor)
-app.command(cls=Keyed)(stream.stream)
+app.command(cls=Filed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)
 
@@ -91,7 +91,8 @@ def publish(
     """Count private records and publish them: check, record in the ledger, draw, write.
 
     At a terminal the shares of bad rows are shown and somebody is asked before anything is charged (not with --yes);
-    elsewhere gross errors are a warning. Look beforehand, at no cost, with: sfumato check, and the same options.
+    elsewhere gross errors are a warning. Look beforehand, at no cost, with: sfumato check, and the same options. With
+    --once a job can be repeated: where --out has its release already, nothing is counted or charged.
 
     Example: sfumato publish visits.toml      (or, where a file would say little: sfumato publish visits.parquet --x lon
     --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01 --epsilon 1 --ledger budget.db
@@ -105,6 +106,12 @@ def publish(
         if asked.stream.step is not None:
             raise InvalidInput(f"{meant.file} speaks of a stream: sfumato stream publishes it. {NOTHING}")
         place = Path(asked.place(file_of_release))
+        there = already(asked, place) if asked.output.once else None
+        if there is not None:
+            if not as_json:
+                say(f"{place} is there already: nothing was counted or charged.")
+            _tell(there, place, asked.ledger(), "Promise", as_json=as_json)
+            return
         chosen, account, secrets = asked.plan(), asked.ledger(), asked.vault()
         budget = None if account is None else ledger_file(asked.place(str(asked.account.ledger)))
         apart = {"the ledger": budget, "the vault's key": meant.place("output", "key"), "the publication": meant.file}

@@ -40,7 +40,8 @@ def outlined(table: Table, place: Places, level: str | None, colormap: str, unce
     on_map = replace(table, **{name: getattr(table, name)[located] for name in ("value", "stderr", "low", "high")})
     drawn = drawn_of(on_map, rest, uncertainty)
     size = 5.4 if len(panels_of(rest)) == 1 else 2.9
-    sheet = Sheet.of(len(drawn), size, min(max(size / ratio, 1.8), 7.0))
+    tall = 4.3 if drawn[-1].error else size  # two scales of colours take of the width
+    sheet = Sheet.of(len(drawn), size, min(max(tall / ratio, 1.8), 7.0))
     paths = paths_of(cast(Outlines, outlines)) if outlines.closed else lines_of(cast(Paths, outlines))
 
     def shapes(ax: Any, values: Floats, colours: str, norm: Any) -> Any:

@@ -170,7 +170,8 @@ def _maps(table: Table, colormap: str, uncertainty: bool | None) -> Picture:
     alike = shape.metres is not None or 0.25 <= ratio <= 4
     drawn = drawn_of(table, rest, uncertainty)
     size = 5.4 if len(panels_of(rest)) == 1 else 2.9
-    sheet = Sheet.of(len(drawn), size, min(max(size / ratio if alike else size, 1.8), 6.0))
+    tall = 4.3 if drawn[-1].error else size  # two scales of colours take of the width
+    sheet = Sheet.of(len(drawn), size, min(max(tall / ratio if alike else tall, 1.8), 6.0))
 
     def mesh(ax: Any, values: Floats, colours: str, norm: Any) -> Any:
         image = ax.pcolormesh(*ends, values.T, cmap=colours, norm=norm, rasterized=True)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 MOST = 524_288
 """Figures of a page, each with its interval: a map of 128 × 128 cells for every hour, and for all together."""
+MOST_STEPS = 65_536
+"""Cells along one order: a screen has a fiftieth of them."""
 MOST_VIEWS = 12
 MOST_BARS = 400
 MOST_BESIDE = 3
@@ -169,20 +171,22 @@ def _fitting(
         found = shown(beside)
         counts = [len(key.cells) for key in found.keys]
         drawn, held = math.prod(counts[: found.along]), math.prod(n + 1 for n in counts[found.along :])
-        if drawn * held <= MOST and len(beside) <= MOST_BESIDE:
+        first = found.keys[0].axis
+        most = MOST_STEPS if found.along == 1 and first.ordered else MOST
+        if drawn <= most and drawn * held <= MOST and len(beside) <= MOST_BESIDE:
             return found
-        if beside and (not strict or len(beside) > MOST_BESIDE):
-            beside.remove(max(beside, key=lambda i: counts[found.axes.index(i)]))
-        elif beside:
+        if not beside:
+            return shown([], _blocks(found, counts, most))
+        if strict:
             raise TooLarge(
                 f"{' × '.join(found.names)} has {drawn * held:,} figures, sums over each factor included; a page has "
-                f"at most {MOST:,}. Nothing was written. Name fewer in by=, or ask for a part with where=."
+                f"at most {MOST:,}, and {MOST_BESIDE} factors beside what is drawn. Nothing was written. Name fewer in "
+                "by=, or ask for a part with where=."
             )
-        else:
-            return shown([], _blocks(found, counts))
+        beside.remove(max(beside, key=lambda i: counts[found.axes.index(i)]))
 
 
-def _blocks(found: Shown, counts: list[int]) -> tuple[int, ...]:
+def _blocks(found: Shown, counts: list[int], most: int) -> tuple[int, ...]:
     """How many cells are taken together along each axis, so that a page holds them."""
     domain = found.release.domain
     first = domain.axes[found.axes[0]]
@@ -191,11 +195,11 @@ def _blocks(found: Shown, counts: list[int]) -> tuple[int, ...]:
     if first.reads != "numbers" or len(factor.positions) != found.along or spoken & set(found.axes):
         levels = " or ".join(f"by={level.name!r}" for level in first.coarser)
         raise TooLarge(
-            f"{math.prod(counts):,} {first.what} are more than a page holds (at most {MOST:,}). Nothing was written. "
+            f"{math.prod(counts):,} {first.what} are more than a page holds (at most {most:,}). Nothing was written. "
             f"Ask for {levels or 'a part with where='}, or use to_parquet."
         )
-    each = math.ceil((math.prod(counts) / MOST) ** (1 / found.along))
-    while math.prod(math.ceil(n / each) for n in counts) > MOST:
+    each = math.ceil((math.prod(counts) / most) ** (1 / found.along))
+    while math.prod(math.ceil(n / each) for n in counts) > most:
         each += 1
     return (each,) * found.along
 
