@@ -63,9 +63,8 @@ from sfumato.workload import (
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
     from sfumato.auditing import audit
-    from sfumato.stream import Outcome, Stream
     from sfumato.figures import difference, percent_change
-    from sfumato.stream import Stream
+    from sfumato.stream import Outcome, Stream
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
