@@ -7,6 +7,7 @@ import itertools
 import pickle
 import tempfile
 import uuid
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from sfumato.counting import CountReport, Counts, batches, count, streams
 from sfumato.counting.entities import Entities, dealt
-from sfumato.counting.keyed import Keyed, Records
+from sfumato.counting.keyed import Kept, Keyed, Records
 from sfumato.counting.spill import Spill
 from sfumato.domain import Grid, Line
 from sfumato.errors import InvalidInput, TooLarge
@@ -255,6 +256,31 @@ def test_records_beyond_what_memory_holds_go_through_a_file_and_the_choice_is_th
             cut=int(np.maximum(records - 2, 0).sum()),
             entities_cut=int((records > 2).sum()),
         )
+
+
+@pytest.mark.parametrize("rows", [100, 1 << 20], ids=["through a file", "in memory"])
+def test_numbers_that_grow_too_long_on_the_way_change_nothing(rows: int) -> None:
+    """Persons are held beside their cells while they fit, with what their records say; then apart."""
+    rng = np.random.default_rng(9)
+    persons = np.concatenate([rng.integers(0, 90, 500), rng.integers(0, 90, 500) + 2**60]).astype(np.uint64)
+    cells, values = rng.integers(-1, 7, 1000), rng.integers(-20, 20, 1000)
+    choice = Keyed(bytes(32), 3)
+    together = choice.keep(persons, cells, values)
+    held = Entities(choice, cells=7, values=(-20, 19), rows=rows)
+    for start in range(0, 1000, 90):
+        here = slice(start, start + 90)
+        held.add(persons[here], cells[here], values[here])
+    parts = [*held.kept()]
+
+    def pairs(kept: list[Kept]) -> Counter[tuple[int, int]]:
+        found: Counter[tuple[int, int]] = Counter()
+        for part in kept:
+            assert part.values is not None
+            found.update(zip(part.cells.tolist(), part.values.tolist(), strict=True))
+        return found
+
+    assert pairs(parts) == pairs([together])
+    assert (held.cut, held.entities_cut) == (together.cut, together.persons_cut)
 
 
 def test_what_goes_through_a_file_comes_back_and_cannot_be_read_there() -> None:
