@@ -92,6 +92,21 @@ def test_which_records_are_kept_follows_from_how_many_there_are_and_not_from_wha
     assert sum(map(len, ranks(here))) == np.minimum(np.bincount(who), 2).sum()
 
 
+def test_records_cut_into_any_files_are_chosen_from_as_a_whole(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    table = pa.table({"who": [f"person {w}" for w in rng.integers(0, 60, 900)], "x": rng.integers(0, 50, 900) + 0.5})
+    found = []
+    for parts in (1, 3, 40):
+        rows = np.array_split(rng.permutation(900), parts)
+        files = [tmp_path / f"{parts} {i}.parquet" for i in range(parts)]
+        for file, some in zip(files, rows, strict=True):
+            pq.write_table(table.take(some), file, row_group_size=50)
+        line = Line(0, 50, cells=50)
+        found.append(count(files, line, entity="who", max_per_entity=3, source=SeededSource(5)).values.tolist())
+    assert found[0] == found[1] == found[2]
+    assert sum(found[0]) == 180
+
+
 def test_the_choice_is_new_every_time() -> None:
     table = pa.table({"who": [1] * 1000, "x": np.arange(1000) + 0.5})
     runs = [count(table, Line(0, 1000, cells=1000), entity="who", max_per_entity=100).values for _ in range(2)]
