@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -120,6 +122,36 @@ def test_releases_of_tables_show_every_table() -> None:
         wanted = release.marginal(*names)
         assert figures(view, [0])["value"] == pytest.approx(np.moveaxis(wanted.value, 0, -1), rel=1e-6)
     assert "<svg" not in release._repr_html_()
+
+
+def test_tables_beyond_what_a_page_shows_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = (
+        sf.Categories(list("abc"), name="u") * sf.Categories(list("de"), name="v") * sf.Line(0, 4, cells=4, name="w")
+    )
+    ask = sf.marginals(("u", "v"), ("v", "w"))
+    release = sf.plan(sf.unbounded(space), ask, epsilon=1, mechanism="marginals").publish(np.full(space.shape, 40))
+    monkeypatch.setattr(views, "MOST_VIEWS", 1)
+    (view,) = data_of(html_of(release))["views"]
+    assert view["said"][-1] == "2 tables, of which 1 are here; by= asks for others"
+
+
+def test_a_page_of_a_grid_needs_no_package_beyond_the_core(tmp_path: Path) -> None:
+    """No Matplotlib, no package of geography, no frame of any kind."""
+    missing = ["matplotlib", "geopandas", "shapely", "pyproj", "h3", "pandas", "polars", "xarray", "networkx"]
+    code = (
+        f"import sys\nfor name in {missing}: sys.modules[name] = None\n"
+        "import warnings, numpy as np, sfumato as sf\n"
+        "warnings.simplefilter('ignore', sf.NoLedgerWarning)\n"
+        "grid = sf.Grid(bounds=(-74, 40, -73, 41), shape=(4, 4), crs='EPSG:4326')\n"
+        "release = sf.plan(sf.unbounded(grid), sf.histogram(), epsilon=1).publish(np.ones((4, 4), int))\n"
+        "release.to_html(sys.argv[1], outlines=sys.argv[2]); release._repr_html_()\n"
+    )
+    lines = tmp_path / "lines.geojson"
+    lines.write_text('{"type": "LineString", "coordinates": [[-74, 40], [-73, 41]]}')
+    command = [sys.executable, "-W", "error", "-c", code, str(tmp_path / "a.html"), str(lines)]
+    subprocess.run(command, check=True)
+    points = data_of((tmp_path / "a.html").read_text("utf-8"))["views"][0]["lines"]
+    assert np.frombuffer(base64.b64decode(points["points"]), "<i2").tolist() == [0, 0, 10_000, 10_000]
 
 
 @pytest.mark.parametrize(("mechanism", "known"), [("consistent", False), ("dawa", True)])

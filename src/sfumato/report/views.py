@@ -81,8 +81,8 @@ class Shown:
             answer = self.release.answer(by=names, where=self.where or None, confidence=self.confidence)
             return [answer.value, answer.stderr, answer.low, answer.high]
         ranges, shape, factor = self._ranges()
-        asked = {**self.where, factor: ranges}
-        answer = self.release.answer(by=names[self.along :] or None, where=asked, confidence=self.confidence)
+        where = {**self.where, factor: ranges}
+        answer = self.release.answer(by=names[self.along :] or None, where=where, confidence=self.confidence)
         parts = (answer.value, answer.stderr, answer.low, answer.high)
         return [np.reshape(part, (*shape, *np.shape(part)[1:])) for part in parts]
 
@@ -121,6 +121,11 @@ def views_of(
         _fitting(release, axes, levels, chosen, confidence, strict=listed is not None) for axes, levels in questions
     ]
     found = [_told(one, outlines) for one in shown]
+    tables = release.mechanism.by_tables
+    if listed is None and tables is not None and len(tables.tables.sets) > MOST_VIEWS:
+        found[0]["said"].append(
+            f"{len(tables.tables.sets)} tables, of which {len(found)} are here; by= asks for others"
+        )
     if outlines is not None and not any("ground" in one for one in found):
         raise InvalidInput(
             "outlines= are drawn on maps, and this page has none. Nothing was written. Leave them out, or name the "
