@@ -37,14 +37,14 @@ from sfumato.errors import (
 from sfumato.ledger import Ledger
 from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
-from sfumato.planning import Plan, epsilon_for, plan
+from sfumato.planning import MeansPlan, Plan, epsilon_for, plan, plan_means
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.policies.valued import policy
 from sfumato.promise import Guarantee
 from sfumato.publication import Publication, load_publication
 from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, adjacent, anything, change, move, presence, relation_from_text
-from sfumato.release import Answer, Release, Table, load
+from sfumato.release import Answer, Means, Release, Table, load, load_means
 from sfumato.values import Amounts, People, amounts, people, values_from_text
 from sfumato.vault import Vault
 from sfumato.workload import (
@@ -106,6 +106,8 @@ __all__ = [
     "LedgerError",
     "Line",
     "Markov",
+    "Means",
+    "MeansPlan",
     "MissingExtra",
     "NoLedgerWarning",
     "Outcome",
@@ -145,6 +147,7 @@ __all__ = [
     "histogram",
     "levels",
     "load",
+    "load_means",
     "load_publication",
     "marginals",
     "mechanisms",
@@ -154,6 +157,7 @@ __all__ = [
     "people",
     "percent_change",
     "plan",
+    "plan_means",
     "policy",
     "prefixes",
     "presence",
