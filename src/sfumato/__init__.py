@@ -62,7 +62,10 @@ from sfumato.workload import (
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
     from sfumato.auditing import audit
+    from sfumato.signing import SigningKey
+    from sfumato.statement import Statement
     from sfumato.stream import Stream
+    from sfumato.verification import Verification, verify
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
@@ -70,9 +73,13 @@ _LATER = {
     "Empirical": "sfumato.allocation",
     "Markov": "sfumato.allocation",
     "Periodic": "sfumato.allocation",
+    "SigningKey": "sfumato.signing",
+    "Statement": "sfumato.statement",
     "Stream": "sfumato.stream",
+    "Verification": "sfumato.verification",
     "allocate": "sfumato.allocation",
     "audit": "sfumato.auditing",
+    "verify": "sfumato.verification",
 }
 
 __all__ = [
@@ -113,6 +120,8 @@ __all__ = [
     "SeededSource",
     "SfumatoError",
     "SfumatoWarning",
+    "SigningKey",
+    "Statement",
     "Stream",
     "Table",
     "Times",
@@ -120,6 +129,7 @@ __all__ = [
     "Undelivered",
     "Vault",
     "VaultError",
+    "Verification",
     "Workload",
     "__version__",
     "adjacent",
@@ -154,6 +164,7 @@ __all__ = [
     "scales",
     "threshold",
     "unbounded",
+    "verify",
     "within",
     "workload_from_text",
 ]
