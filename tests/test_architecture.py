@@ -48,6 +48,7 @@ DOORS = {
     ("ledger/view.py", "statement"),
     ("planning/plan.py", "publishing"),
     ("publication/publication.py", "planning"),
+    ("release/outward.py", "auditing"),
     ("release/outward.py", "statement"),
     ("release/release.py", "publication"),
     ("release/release.py", "publishing"),

@@ -61,7 +61,7 @@ from sfumato.workload import (
 
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
-    from sfumato.auditing import audit
+    from sfumato.auditing import Audit, audit
     from sfumato.signing import SigningKey
     from sfumato.statement import Statement
     from sfumato.stream import Stream
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
+    "Audit": "sfumato.auditing",
     "Bernoulli": "sfumato.allocation",
     "Empirical": "sfumato.allocation",
     "Markov": "sfumato.allocation",
@@ -86,6 +87,7 @@ __all__ = [
     "ABSENT",
     "H3",
     "Answer",
+    "Audit",
     "AuditFailed",
     "Bernoulli",
     "BudgetExceeded",

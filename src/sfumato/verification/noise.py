@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.auditing import audit
+from sfumato.domain.axis import METRES
 from sfumato.errors import SfumatoError
 from sfumato.exact import text
 from sfumato.release import Release
@@ -21,7 +22,9 @@ from sfumato.verification.verification import Check
 
 # What is computed grows with the cells, of which a file that packs well may have far more than bytes.
 CELLS_OF_ANY_FILE = 1 << 16
-CELLS_AUDITED = 64
+# Of regions, hexagons and roads neighbours are found place by place, along all their outlines.
+CELLS_ON_MAPS, BYTES_OF_MAPS = 1 << 12, 1 << 17
+CELLS_AUDITED = 24
 SECONDS_OF_AUDIT = 2.0
 _NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 _CLOSE = 1e-6  # of estimates computed by another version, beside the largest of them
@@ -36,7 +39,8 @@ def check_noise(release: Release, size: int) -> Iterator[Check]:
             words="NOT PRIVATE: it was made with seeded randomness, for tests and papers, and promises nothing",
         )
     cells = release.domain.size if release.mechanism.by_tables is None else release.estimates.size
-    if cells > max(CELLS_OF_ANY_FILE, size):
+    on_a_map = any(axis.named and axis.unit == METRES for axis in release.domain.axes)
+    if cells > CELLS_ON_MAPS or size > BYTES_OF_MAPS if on_a_map else cells > max(CELLS_OF_ANY_FILE, size):
         why = f"not computed anew: the file has {size:,} bytes for {cells:,} cells"
         yield Check(name="noise", outcome="open", words=f"{why}. That it spends no more than it promises was compared")
         return

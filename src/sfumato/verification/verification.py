@@ -26,6 +26,11 @@ class Verification:
     """What could be checked of a file and what could not. Truth value and `passed` say whether nothing failed.
 
     `beyond` is what nobody can learn from files and ledgers: for whoever relies on the release to ask for.
+
+    >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+    >>> found = sf.verify(plan.publish(np.array([3, 0, 5, 1])).save("visits.sfumato"))
+    >>> found["noise"].outcome, [check.name for check in found.checks]
+    ('holds', ['file', 'noise', 'figures', 'ledger', 'signature'])
     """
 
     path: str
