@@ -62,9 +62,11 @@ class Encoder:
 
     Laplace noise around two centres has a log-ratio that is linear between them and constant outside: every feature is
     clipped to the span between its two medians. Features of few values are split into one column a value. A nominal
-    feature is a name, written as a number: how much likelier it was on one side than on the other takes its place.
+    feature is a name, written as a number: how much likelier it was on one side than on the other takes its place. What
+    was always the same is left out.
     """
 
+    places: tuple[int, ...]
     low: Floats
     high: Floats
     categories: tuple[tuple[int, float], ...]
@@ -73,22 +75,25 @@ class Encoder:
     @classmethod
     def of(cls, before: Floats, after: Floats, nominal: Sequence[int] = ()) -> Encoder:
         """Learned from two tables of features, of which some are nominal."""
-        first, second = np.median(before, axis=0), np.median(after, axis=0)
-        spread = np.maximum(np.abs(before - first).mean(axis=0), 1e-9)
+        low, high = (getattr(np.concatenate([before, after]), end)(axis=0) for end in ("min", "max"))
+        varied = np.flatnonzero(low < high).tolist()
+        places = [j for j in varied if j not in nominal]
+        first, second = np.median(before[:, places], axis=0), np.median(after[:, places], axis=0)
+        spread = np.maximum(np.abs(before[:, places] - first).mean(axis=0), 1e-9)
         same = first == second  # then what tells them apart is not their place: clip widely
         low = np.where(same, first - spread, np.minimum(first, second))
         high = np.where(same, first + spread, np.maximum(first, second))
         categories = []
-        for j in range(before.shape[1]):
+        for j in places:
             values = np.unique(np.concatenate([before[:, j], after[:, j]]))
             if 1 < len(values) <= MOST_CATEGORIES:
                 categories += [(j, float(value)) for value in values]
-        named = tuple((j, *_weights_of_names(before[:, j], after[:, j])) for j in nominal)
-        return cls(low, high, tuple(categories), named)
+        named = tuple((j, *_weights_of_names(before[:, j], after[:, j])) for j in nominal if j in varied)
+        return cls(tuple(places), low, high, tuple(categories), named)
 
     def columns(self, table: Floats) -> Floats:
         """The columns, and a constant one."""
-        clipped = (np.clip(table, self.low, self.high) - self.low) / (self.high - self.low)
+        clipped = (np.clip(table[:, self.places], self.low, self.high) - self.low) / (self.high - self.low)
         flags = [table[:, j] == value for j, value in self.categories]
         told = []
         for j, names, weights in self.named:
