@@ -62,22 +62,30 @@ from sfumato.workload import (
 
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
-    from sfumato.auditing import audit
+    from sfumato.auditing import Audit, audit
     from sfumato.figures import difference, percent_change
+    from sfumato.signing import SigningKey
+    from sfumato.statement import Statement
     from sfumato.stream import Outcome, Stream
+    from sfumato.verification import Verification, verify
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
+    "Audit": "sfumato.auditing",
     "Bernoulli": "sfumato.allocation",
     "Empirical": "sfumato.allocation",
     "Markov": "sfumato.allocation",
     "Outcome": "sfumato.stream",
     "Periodic": "sfumato.allocation",
+    "SigningKey": "sfumato.signing",
+    "Statement": "sfumato.statement",
     "Stream": "sfumato.stream",
+    "Verification": "sfumato.verification",
     "allocate": "sfumato.allocation",
     "audit": "sfumato.auditing",
     "difference": "sfumato.figures",
     "percent_change": "sfumato.figures",
+    "verify": "sfumato.verification",
 }
 
 __all__ = [
@@ -85,6 +93,7 @@ __all__ = [
     "H3",
     "Amounts",
     "Answer",
+    "Audit",
     "AuditFailed",
     "Bernoulli",
     "BudgetExceeded",
@@ -123,6 +132,8 @@ __all__ = [
     "SeededSource",
     "SfumatoError",
     "SfumatoWarning",
+    "SigningKey",
+    "Statement",
     "Stream",
     "Table",
     "Times",
@@ -130,6 +141,7 @@ __all__ = [
     "Undelivered",
     "Vault",
     "VaultError",
+    "Verification",
     "Workload",
     "__version__",
     "adjacent",
@@ -171,6 +183,7 @@ __all__ = [
     "threshold",
     "unbounded",
     "values_from_text",
+    "verify",
     "within",
     "workload_from_text",
 ]
