@@ -37,7 +37,7 @@ from sfumato.errors import (
 from sfumato.ledger import Ledger
 from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
-from sfumato.planning import Plan, epsilon_for, plan
+from sfumato.planning import Plan, epsilon_for, plan, tune_bound
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.policies.relation_policy import policy
 from sfumato.promise import Guarantee
@@ -155,6 +155,7 @@ __all__ = [
     "relation_from_text",
     "scales",
     "threshold",
+    "tune_bound",
     "unbounded",
     "within",
     "workload_from_text",
