@@ -12,7 +12,10 @@ DOCS = Path(__file__).resolve().parent.parent
 OUTSIDE = {"changelog": DOCS.parent / "CHANGELOG.md", "contributing": DOCS.parent / "CONTRIBUTING.md"}
 
 TUTORIALS = "five-minutes rides health year coarse-and-fine tables trips nightly mechanism"
-GUIDES = "hiding counting questions answers sums showing geography publication ledger streams jobs gradual quantiles statement audit"
+GUIDES = (
+    "hiding counting bounds questions answers sums showing geography publication ledger streams jobs gradual quantiles "
+    "statement audit"
+)
 EXPLANATIONS = "decision home persons choosing errorbars guarantees security regulators mechanisms"
 MEASURED = "delta sorted maps blowfish"
 FACTS = "api file-format notation dependencies"

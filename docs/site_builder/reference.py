@@ -37,7 +37,10 @@ GROUPS = {
         "Values: sums and people",
         "amounts people plan_means MeansPlan Means load_means Amounts People values_from_text",
     ),
-    "planning": ("Plans", "plan epsilon_for Plan Guarantee mechanisms register Publication load_publication"),
+    "planning": (
+        "Plans",
+        "plan epsilon_for tune_bound Plan Guarantee mechanisms register Publication load_publication",
+    ),
     "counting": ("Counting", "count Counts"),
     "releases": ("Releases, answers, changes", "Release Answer Table difference percent_change load"),
     "budgets": (

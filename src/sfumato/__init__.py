@@ -37,7 +37,7 @@ from sfumato.errors import (
 from sfumato.ledger import Ledger
 from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
-from sfumato.planning import MeansPlan, Plan, epsilon_for, plan, plan_means
+from sfumato.planning import MeansPlan, Plan, epsilon_for, plan, plan_means, tune_bound
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.policies.valued import policy
 from sfumato.promise import Guarantee
@@ -181,6 +181,7 @@ __all__ = [
     "relation_from_text",
     "scales",
     "threshold",
+    "tune_bound",
     "unbounded",
     "values_from_text",
     "verify",
