@@ -138,7 +138,7 @@ def unit_words(guarantee: Guarantee) -> str:
     if guarantee.policy.covers_persons and guarantee.unit == "person":
         cells = "1 cell" if most == 1 else f"{most} cells"
         return (
-            f"Unit: one person, who is counted in at most {cells}. All records of one person, however many, may "
+            f"one person, who is counted in at most {cells}. All records of one person, however many, may "
             "change, come or go at once: that is one step for each of these cells at most."
         )
     if guarantee.unit == "person":

@@ -100,9 +100,10 @@ def _unchanged(policy: Policy) -> str:
 
 def _published(release: Release) -> Section:
     tables = release.mechanism.by_tables
-    what = f"estimated numbers of records in {release.domain.size:,} cells"
+    counted = "numbers of records" if release.values is None else release.values.describe()
+    what = f"estimated {counted}, in {release.domain.size:,} cells"
     if tables is not None:
-        what = f"estimated numbers of records in {len(tables.tables.sets)} tables, {release.estimates.size:,} figures"
+        what = f"estimated {counted}, in {len(tables.tables.sets)} tables, {release.estimates.size:,} figures"
     told = [("Release", release.id), ("What", what), ("When", when(release.created))]
     told += [(f"Along {name}", words) for name, words in _factors(release)]
     told.append(("Made to answer", release.workload))
@@ -279,12 +280,18 @@ def _figures(release: Release, ledger: Ledger | None, audits: Sequence[Audit]) -
         "guarantee": guarantee.to_dict() | {"policy": _named(guarantee)},
         "mechanism": release.mechanism.spec(),
         "standard": is_standard(guarantee.policy),
-        "units": release.total if guarantee.policy.total_is_public and guarantee.unit == "record" else None,
+        "units": _known_units(release),
         "cells": list(release.domain.shape),
         "software": f"sfumato {__version__}",
         "audits": [one.to_dict() for one in audits],
         "account": None if ledger is None else account_figures(ledger),
     }
+
+
+def _known_units(release: Release) -> int | float | None:
+    """The number of records, where it is public and what is counted."""
+    known = release.guarantee.policy.total_is_public and release.guarantee.unit == "record"
+    return release.total if known and release.values is None else None
 
 
 def _named(guarantee: Guarantee) -> dict[str, Any]:

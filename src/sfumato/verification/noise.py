@@ -51,6 +51,7 @@ def check_noise(release: Release, size: int) -> Iterator[Check]:
 def _noise(release: Release) -> Check:
     guarantee, mechanism = release.guarantee, release.mechanism
     changes = (guarantee.max_per_entity or 1) if guarantee.unit == "person" else guarantee.replacement
+    changes *= guarantee.policy.units  # of a record whose value is summed
     try:
         found = mechanism.privacy_loss
         ways = ["from what was built"]
@@ -83,7 +84,8 @@ def _figures(release: Release) -> Check:
     """Whether public totals are whole, and estimates follow from the noisy integers where these are in the file."""
     public = release.guarantee.policy.total_is_public
     total = float(release.mechanism.records(release.estimates))
-    whole = not public or (total >= 0 and abs(total - round(total)) <= _CLOSE * max(abs(total), 1.0))
+    signed = release.values is not None and release.values.signed
+    whole = not public or ((total >= 0 or signed) and abs(total - round(total)) <= _CLOSE * max(abs(total), 1.0))
     if not whole:
         words = "the number of records is public under its policy, and what the file holds sums to no such number"
         return Check(name="figures", outcome="fails", words=words)
