@@ -91,9 +91,10 @@ class Suppressed(Sheet):
                 f"Of the intervals shown at most {1 - self.confidence:.0%} miss, in expectation (false coverage rate): "
                 f"each was made at {self.level:.2%}."
             )
+        empty = "less than 0.01%" if self.empty < 1e-4 else f"at most {self.empty:.2%}"
         return (
-            f"{self.shown:,} of {self.all:,} figures are shown ({rules}). {holds} In expectation at most "
-            f"{self.empty:.2%} of those shown are empty in truth."
+            f"{self.shown:,} of {self.all:,} figures are shown ({rules}). {holds} In expectation {empty} of those "
+            "shown are empty in truth."
         )
 
 
@@ -208,7 +209,7 @@ def _laws(reading: Reading) -> Laws:
         kinds = np.transpose(model.cell_kinds, order).ravel()
         _, first, of = np.unique(kinds, return_index=True, return_inverse=True)
         cells = np.transpose(np.arange(kinds.size).reshape(model.shape), order).ravel()[first]
-        law = joint([(Reading(reading.release, reading.question, cells=cells), "value")], slice(None))
+        law = joint([(Reading(reading.release, reading.question, cells=cells), "value")], slice(None), most=np.inf)
         return Laws(law, of.ravel())
     known: dict[bytes, int] = {}
     of, firsts = np.empty(reading.weights.rows, dtype=np.int64), list[Joint]()
@@ -216,7 +217,7 @@ def _laws(reading: Reading) -> Laws:
     step = max(1, min(_ROWS, _ENTRIES // max(cols, 1)))
     for at in range(0, len(of), step):
         rows = slice(at, min(at + step, len(of)))
-        law = joint([(reading, "value")], rows)
+        law = joint([(reading, "value")], rows, most=np.inf)
         for row in range(rows.stop - rows.start):
             key = b"".join(
                 np.round(np.sort(np.abs(t.coefficients[row, 0]) + 1j * t.counts[row]), 9).tobytes() for t in law.terms
