@@ -48,7 +48,7 @@ DOORS = {
     ("planning/plan.py", "publishing"),
     ("publication/publication.py", "planning"),
     ("release/answer.py", "figures"),
-    ("release/release.py", "figures"),
+    ("release/figured.py", "figures"),
     ("release/release.py", "publication"),
     ("release/release.py", "publishing"),
     ("relations/relation.py", "policies"),
