@@ -166,10 +166,10 @@ class Page {
   paint(): void {
     if (this.view.data.kind === "table") return;
     const look = theme();
-    const width = Math.max(240, Math.min(this.figure.parentElement!.clientWidth, 860));
+    const room = Math.max(240, Math.min(this.figure.parentElement!.clientWidth, 860));
     const scale = this.scale(look.dark);
     this.drawing = this.draws(scale, look);
-    const height = this.drawing.height(width);
+    const { width, height } = this.drawing.fit(room);
     this.drawing.draw(sized(this.canvas, width, height), width, height);
     this.plain.width = this.canvas.width;
     this.plain.height = this.canvas.height;
