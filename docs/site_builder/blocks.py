@@ -21,6 +21,7 @@ from sfumato.mechanism import registered
 
 _BLOCK = re.compile(r"^(?:<!-- needs: ([\w.]+) -->\n)?```(\w*)\n(.*?)^```\n?", re.DOTALL | re.MULTILINE)
 _SHOWN = (".png", ".svg")
+_NEEDS = {"java": "Java, or pyspark,"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _run(page: str, name: str, folder: Path) -> Iterator[tuple[Block, Shown]]:
         before = _files(folder)
         with _inside(folder):
             if not block.possible:
-                said = f"(not run here: {block.needs} is not installed)"
+                said = f"(not run here: {_NEEDS.get(block.needs, block.needs)} is not installed)"
             elif block.language == "python":
                 said = _python(block, name, names)
             elif block.language == "sh":

@@ -11,8 +11,10 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent.parent
 OUTSIDE = {"changelog": DOCS.parent / "CHANGELOG.md", "contributing": DOCS.parent / "CONTRIBUTING.md"}
 
-TUTORIALS = "five-minutes rides year coarse-and-fine tables trips mechanism"
-GUIDES = "hiding questions answers sums showing geography publication ledger streams jobs gradual quantiles audit"
+TUTORIALS = "five-minutes rides health year coarse-and-fine tables trips nightly mechanism"
+GUIDES = (
+    "hiding counting questions answers sums showing geography publication ledger streams jobs gradual quantiles audit"
+)
 EXPLANATIONS = "decision home persons choosing errorbars guarantees security regulators mechanisms"
 MEASURED = "delta sorted maps blowfish"
 FACTS = "api file-format notation dependencies"

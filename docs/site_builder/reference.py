@@ -36,7 +36,7 @@ GROUPS = {
     "values": ("Values: sums and people", "amounts people Amounts People values_from_text"),
     "planning": ("Plans", "plan epsilon_for Plan Guarantee mechanisms register Publication load_publication"),
     "counting": ("Counting", "count Counts"),
-    "releases": ("Releases and answers", "Release Answer Table load"),
+    "releases": ("Releases, answers, changes", "Release Answer Table difference percent_change load"),
     "budgets": (
         "Budgets, streams, refining",
         "Ledger Vault Stream Outcome allocate Bernoulli Empirical Markov Periodic",

@@ -63,6 +63,7 @@ from sfumato.workload import (
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
     from sfumato.auditing import audit
+    from sfumato.figures import difference, percent_change
     from sfumato.stream import Outcome, Stream
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
@@ -75,6 +76,8 @@ _LATER = {
     "Stream": "sfumato.stream",
     "allocate": "sfumato.allocation",
     "audit": "sfumato.auditing",
+    "difference": "sfumato.figures",
+    "percent_change": "sfumato.figures",
 }
 
 __all__ = [
@@ -136,6 +139,7 @@ __all__ = [
     "bounded",
     "change",
     "count",
+    "difference",
     "epsilon_for",
     "graph",
     "histogram",
@@ -148,6 +152,7 @@ __all__ = [
     "move",
     "network",
     "people",
+    "percent_change",
     "plan",
     "policy",
     "prefixes",

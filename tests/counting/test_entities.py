@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import pickle
 import tempfile
 import uuid
 from pathlib import Path
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato.counting import CountReport, Counts, batches, count, streams
 from sfumato.counting.entities import Entities, dealt
-from sfumato.counting.keyed import Records
+from sfumato.counting.keyed import Keyed, Records
 from sfumato.counting.spill import Spill
 from sfumato.domain import Grid, Line
 from sfumato.errors import InvalidInput, TooLarge
@@ -94,6 +95,34 @@ def test_the_choice_is_new_every_time() -> None:
     table = pa.table({"who": [1] * 1000, "x": np.arange(1000) + 0.5})
     runs = [count(table, Line(0, 1000, cells=1000), entity="who", max_per_entity=100).values for _ in range(2)]
     assert (runs[0] != runs[1]).any()  # equal with probability 1 / C(1000, 100) < 2^-460
+
+
+def test_the_key_of_the_choice_is_told_to_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Not by what is printed or logged, nor by what is kept of the counts, nor by what an engine is asked."""
+    keys: list[bytes] = []
+    asked: list[str] = []
+    drawn = Keyed.drawn.__func__  # type: ignore[attr-defined]
+
+    def remembered(cls: type[Keyed], limit: int, source: Any) -> Keyed:
+        choice: Keyed = drawn(cls, limit, source)
+        keys.extend((choice.key, choice.naming_key))
+        asked.append(repr(choice))
+        return choice
+
+    whose = batches.Batches._whose
+    monkeypatch.setattr(Keyed, "drawn", classmethod(remembered))
+    monkeypatch.setattr(batches.Batches, "_whose", lambda self: asked.append(whose(self)) or whose(self))
+    with caplog.at_level(0):
+        table = pa.table({"who": ["anna", "anna"], "x": [0.5, 1.5]})
+        counts = count(table, Line(0, 2, cells=2), entity="who", max_per_entity=1, progress=True)
+    told = " ".join([*asked, caplog.text, *capfd.readouterr(), repr(counts), repr(vars(counts))])
+    assert len(keys) == len(asked) == 2
+    for key in keys:
+        assert key not in pickle.dumps(counts)
+        assert key.hex() not in told
+        assert repr(key) not in told
 
 
 @pytest.mark.parametrize(

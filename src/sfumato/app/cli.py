@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, check, doctor, export, init, ledger, options, preflight, query, stream, vault
+from sfumato.app import audit, check, doctor, export, figures, init, ledger, options, preflight, query, stream, vault
 from sfumato.app import demo as demonstration
 from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
@@ -32,6 +32,9 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
 app.command()(init.init)
 app.command()(query.query)
+app.command()(figures.rate)
+app.command()(figures.compare)
+app.command()(figures.suppress)
 app.command()(export.export)
 app.command()(doctor.doctor)
 app.command(cls=Filed)(stream.stream)

@@ -66,8 +66,10 @@ class Entities:
             # Copies: a batch of an engine stays in memory whole while a column of it is held.
             self._held.append(Records(entities.copy(), cells.astype(self._number), values))
         else:
-            if self._count + len(cells) > len(self._words):  # what is not touched takes no memory
-                self._words = np.concatenate([self._words[: self._count], np.empty(self.rows + len(cells), np.uint64)])
+            if self._count + len(cells) > len(self._words):
+                words = np.empty(self.rows + len(cells), np.uint64)  # what is not touched takes no memory
+                words[: self._count] = self._words[: self._count]
+                self._words = words
             self._packing.pack(columns, self._words[self._count : self._count + len(cells)])
         self._count += len(cells)
         if self._count >= self.rows:
