@@ -13,15 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from _report import table, write_json
-from end_to_end import BOUNDS, SIDE, bare, write_points
+from end_to_end import BOUNDS, SIDE, bare, run, write_points
 
 TARGET = 2.5
 
@@ -77,23 +75,15 @@ def measure(job: str, path: Path) -> dict[str, float]:
     return {"seconds": seconds, "CPU": cpu, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
-def run(job: str, path: Path) -> dict[str, float]:
-    """One job in a new process."""
-    command = [sys.executable, __file__, "--job", job, "--path", str(path)]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    result: dict[str, float] = json.loads(output.splitlines()[-1])
-    return result
-
-
 def compare(points: int, repeat: int) -> list[dict[str, object]]:
     """Every job on the same points, in turns."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "points.parquet"
-        run(str(points), path)
+        run(str(points), path, __file__)
         runs: dict[str, list[dict[str, float]]] = {job: [] for job in JOBS}
         for _ in range(repeat):
             for job in JOBS:
-                runs[job].append(run(job, path))
+                runs[job].append(run(job, path, __file__))
     best = {job: {name: min(run[name] for run in each) for name in ("seconds", "CPU")} for job, each in runs.items()}
     base = best["bare group-by"]
     return [

@@ -13,13 +13,14 @@ OUTSIDE = {"changelog": DOCS.parent / "CHANGELOG.md", "contributing": DOCS.paren
 
 TUTORIALS = "five-minutes rides health year coarse-and-fine tables trips nightly mechanism"
 GUIDES = (
-    "hiding counting questions answers sums showing geography publication ledger streams jobs gradual quantiles audit"
+    "hiding counting bounds questions answers sums showing geography publication ledger streams jobs gradual quantiles "
+    "statement audit"
 )
 EXPLANATIONS = "decision home persons choosing errorbars guarantees security regulators mechanisms"
 MEASURED = "delta sorted maps blowfish"
 FACTS = "api file-format notation dependencies"
 REFERENCE = (
-    "domains hiding asking values planning counting releases budgets more errors allocation auditing linear "
+    "domains hiding asking values planning counting releases budgets showing more errors allocation auditing linear "
     "command-line"
 )
 

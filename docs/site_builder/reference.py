@@ -33,15 +33,22 @@ GROUPS = {
         "Questions: what will be asked",
         "ask histogram ranges prefixes marginals levels scales queries Workload workload_from_text",
     ),
-    "values": ("Values: sums and people", "amounts people Amounts People values_from_text"),
-    "planning": ("Plans", "plan epsilon_for Plan Guarantee mechanisms register Publication load_publication"),
+    "values": (
+        "Values: sums and people",
+        "amounts people plan_means MeansPlan Means load_means Amounts People values_from_text",
+    ),
+    "planning": (
+        "Plans",
+        "plan epsilon_for tune_bound Plan Guarantee mechanisms register Publication load_publication",
+    ),
     "counting": ("Counting", "count Counts"),
     "releases": ("Releases, answers, changes", "Release Answer Table difference percent_change load"),
     "budgets": (
         "Budgets, streams, refining",
         "Ledger Vault Stream Outcome allocate Bernoulli Empirical Markov Periodic",
     ),
-    "more": ("Medians, audits, tests", "median quantile refine_until audit SeededSource"),
+    "showing": ("Statements, signatures, audits", "Statement verify Verification SigningKey audit Audit"),
+    "more": ("Medians, refining, tests", "median quantile refine_until SeededSource"),
 }
 
 

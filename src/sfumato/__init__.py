@@ -37,14 +37,14 @@ from sfumato.errors import (
 from sfumato.ledger import Ledger
 from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
-from sfumato.planning import Plan, epsilon_for, plan
+from sfumato.planning import MeansPlan, Plan, epsilon_for, plan, plan_means, tune_bound
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.policies.valued import policy
 from sfumato.promise import Guarantee
 from sfumato.publication import Publication, load_publication
 from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, adjacent, anything, change, move, presence, relation_from_text
-from sfumato.release import Answer, Release, Table, load
+from sfumato.release import Answer, Means, Release, Table, load, load_means
 from sfumato.values import Amounts, People, amounts, people, values_from_text
 from sfumato.vault import Vault
 from sfumato.workload import (
@@ -62,22 +62,30 @@ from sfumato.workload import (
 
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
-    from sfumato.auditing import audit
+    from sfumato.auditing import Audit, audit
     from sfumato.figures import difference, percent_change
+    from sfumato.signing import SigningKey
+    from sfumato.statement import Statement
     from sfumato.stream import Outcome, Stream
+    from sfumato.verification import Verification, verify
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
+    "Audit": "sfumato.auditing",
     "Bernoulli": "sfumato.allocation",
     "Empirical": "sfumato.allocation",
     "Markov": "sfumato.allocation",
     "Outcome": "sfumato.stream",
     "Periodic": "sfumato.allocation",
+    "SigningKey": "sfumato.signing",
+    "Statement": "sfumato.statement",
     "Stream": "sfumato.stream",
+    "Verification": "sfumato.verification",
     "allocate": "sfumato.allocation",
     "audit": "sfumato.auditing",
     "difference": "sfumato.figures",
     "percent_change": "sfumato.figures",
+    "verify": "sfumato.verification",
 }
 
 __all__ = [
@@ -85,6 +93,7 @@ __all__ = [
     "H3",
     "Amounts",
     "Answer",
+    "Audit",
     "AuditFailed",
     "Bernoulli",
     "BudgetExceeded",
@@ -106,6 +115,8 @@ __all__ = [
     "LedgerError",
     "Line",
     "Markov",
+    "Means",
+    "MeansPlan",
     "MissingExtra",
     "NoLedgerWarning",
     "Outcome",
@@ -121,6 +132,8 @@ __all__ = [
     "SeededSource",
     "SfumatoError",
     "SfumatoWarning",
+    "SigningKey",
+    "Statement",
     "Stream",
     "Table",
     "Times",
@@ -128,6 +141,7 @@ __all__ = [
     "Undelivered",
     "Vault",
     "VaultError",
+    "Verification",
     "Workload",
     "__version__",
     "adjacent",
@@ -145,6 +159,7 @@ __all__ = [
     "histogram",
     "levels",
     "load",
+    "load_means",
     "load_publication",
     "marginals",
     "mechanisms",
@@ -154,6 +169,7 @@ __all__ = [
     "people",
     "percent_change",
     "plan",
+    "plan_means",
     "policy",
     "prefixes",
     "presence",
@@ -165,8 +181,10 @@ __all__ = [
     "relation_from_text",
     "scales",
     "threshold",
+    "tune_bound",
     "unbounded",
     "values_from_text",
+    "verify",
     "within",
     "workload_from_text",
 ]

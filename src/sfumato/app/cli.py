@@ -9,7 +9,22 @@ from typing import Annotated, Any
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, check, doctor, export, figures, init, ledger, options, preflight, query, stream, vault
+from sfumato.app import (
+    audit,
+    check,
+    doctor,
+    export,
+    figures,
+    init,
+    ledger,
+    options,
+    preflight,
+    query,
+    signing,
+    statement,
+    stream,
+    vault,
+)
 from sfumato.app import demo as demonstration
 from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
@@ -26,10 +41,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a traceback with local variables could show private data
     help="Publish where and when things happened with differential privacy tuned to distance.",
     epilog="Exit codes: 2 wrong argument, 3 budget spent, 4 file or ledger unreadable, 5 too large, 6 extra missing, "
-    "7 audit failed, 8 the data look grossly wrong (check, stream --check, publish --strict) or nobody agreed.",
+    "7 audit or verification failed, 8 the data look grossly wrong (check, stream --check, publish --strict) or nobody "
+    "agreed.",
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
+app.add_typer(signing.app, name="key")
 app.command()(init.init)
 app.command()(query.query)
 app.command()(figures.rate)
@@ -40,6 +57,9 @@ app.command()(doctor.doctor)
 app.command(cls=Filed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)
+app.command()(statement.statement)
+app.command()(signing.sign)
+app.command()(signing.verify)
 
 
 def main() -> None:

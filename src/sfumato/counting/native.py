@@ -54,7 +54,7 @@ def count_native(
 
     Where a value is summed, `domain` is the one that records are placed in, and the group-by tells cell and value.
     """
-    tally = empty_tally(domain if summed is None else summed.domain)
+    tally = empty_tally(domain) if summed is None else summed.tally()
     grouped = hushed("The records could not be counted", lambda: _grouped(view, domain), view.advice)
     keys, records = _whole_numbers(grouped["key"]), _whole_numbers(grouped["records"])
     if (keys == 2 * domain.size).any() and not drop:
@@ -86,8 +86,13 @@ def _grouped(view: View, domain: Domain) -> Any:
 
 def _add(tally: NDArray[np.int64], keys: NDArray[np.int64], records: NDArray[np.int64], summed: Summed | None) -> None:
     """So many records of each key into their cells: one each, or their value."""
-    cells, weights = (keys, 1) if summed is None else summed.parted(keys)
-    np.add.at(tally, cells, records * weights)
+    if summed is None:
+        np.add.at(tally, keys, records)
+        return
+    cells, weights = summed.parted(keys)
+    half = len(tally) // 2
+    np.add.at(tally[:half], cells, records * weights)
+    np.add.at(tally[half:], cells, records)
 
 
 def _whole_numbers(column: Any) -> NDArray[np.int64]:

@@ -7,6 +7,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from sfumato.counting.batches import Batches, count_batches
 from sfumato.counting.choice import check_keywords, choose_columns, ground_of, place_of, told_of_places
 from sfumato.counting.counts import Counts
@@ -70,11 +72,11 @@ def count(
     """Count the records of ``data`` in the cells of ``domain``. The result is private; give it to ``plan.publish``.
 
     ``data`` is a path to Parquet or CSV files (or a glob, a directory, a list), a pandas, Polars, Dask or PySpark
-    frame, an Arrow table or stream, a DuckDB relation, or an Ibis table. Columns are found by their names as they are
-    written, in each file by itself; of CSV files the entity is the text that is written (``7``, ``007`` and ``7.0`` are
-    three), and a coordinate that cannot be read is no record. A folder named ``column=value`` gives a column to the
-    Parquet files in it that have none of that name, and never replaces one. A path that exists is that path; patterns
-    and folders leave out what begins with a dot or an underscore. A dict of arrays will do as well.
+    frame, an Arrow table, stream, dataset or scanner, a DuckDB relation, or an Ibis table. Columns are found by their
+    names as they are written, in each file by itself; of CSV files the entity is the text that is written (``7``,
+    ``007`` and ``7.0`` are three), and a coordinate that cannot be read is no record. A folder named ``column=value``
+    gives a column to the Parquet files in it that have none of that name, and never replaces one. A path that exists is
+    that path; patterns and folders leave out what begins with a dot or an underscore. A dict of arrays will do as well.
 
     *Columns.* One keyword an axis, by the axis's name: ``x="lon", y="lat", t="pickup", mode="kind"``; by default a
     column has its axis's name. ``columns={"axis": "column"}`` takes any name, also those that are keywords here or no
@@ -179,12 +181,18 @@ def count(
                     stream, drop=drop, choice=choice, advance=advance, tables=layout, summed=summed
                 )
     report = replace(report, transformed=transformed or report.transformed)
+    numbers = None
+    if summed is not None:
+        tally, numbers = np.split(tally, 2)
     if layout is None:
         report = replace(report, in_other_box=None if summed else in_other_box(tally, domain))
         tally = tally.reshape(domain.shape)
+        numbers = None if numbers is None else numbers.reshape(domain.shape)
     report.warn()
     chance = limit is None or source is None or source.private
-    return Counts(tally, domain, limit, report, dropped=drop, private=chance, tables=layout, counted=values)
+    return Counts(
+        tally, domain, limit, report, dropped=drop, private=chance, tables=layout, counted=values, numbers=numbers
+    )
 
 
 def _layout(tables: AsksTables, domain: Domain, engine: Engine | None) -> Tables:

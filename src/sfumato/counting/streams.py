@@ -52,7 +52,7 @@ def _of_polars(frame: Any) -> Any:
     import pyarrow as pa
 
     def batches() -> Iterator[Any]:
-        for chunk in frame.collect_batches(chunk_size=ROWS, maintain_order=False, lazy=True, engine="streaming"):
+        for chunk in frame.collect_batches(chunk_size=ROWS, maintain_order=False, engine="streaming"):
             yield from chunk.to_arrow().to_batches()
 
     return pa.RecordBatchReader.from_batches(pl.DataFrame(schema=frame.collect_schema()).to_arrow().schema, batches())

@@ -118,7 +118,7 @@ def html_of(
 
 def _promise(guarantee: Guarantee) -> list[str]:
     """What is not hidden, first; what is promised; and the whole of it to open."""
-    unseen = visible(wording.limits(guarantee)).split("\n")[1:]
+    unseen = [visible(line) for line in wording.limits(guarantee)]
     whole = guarantee.describe()
     return [
         '<section aria-labelledby="hidden">',
