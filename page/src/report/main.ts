@@ -244,7 +244,8 @@ class Page {
     pen.fillText(last, width, 18);
     const what = this.what === "estimate" ? `estimated ${this.view.counted} per ${this.view.data.what}` : `${uncertainty(this.part)} of a ${this.view.data.what}`;
     const stretched = scale.even ? "" : `; colours above ${number(scale.usual)} are stretched`;
-    this.legend.replaceChildren(strip, make("p", {}, `${what}, from 0 to ${last}${stretched}`));
+    const below = scale.below ? "; what is below 0 has the colour of 0" : "";
+    this.legend.replaceChildren(strip, make("p", {}, `${what}, from 0 to ${last}${stretched}${below}`));
   }
 
   private listen(): void {
