@@ -84,6 +84,7 @@ def test_persons_windows_and_standard_terms(account):
     release = plan.publish(sf.Counts(np.ones(12, dtype=int), LINE, max_per_entity=3))
     statement = release.statement()
     assert ("Most records counted of a person", "3") in statement["unit"].facts
+    assert "the counted records of one person, at most 3, change, all at once" in statement["promise"].text[0]
     assert statement["unit"].text[0].startswith("One person, of whom at most 3 records are counted.")
     assert any(item.startswith("Add/remove (each counted record of one person") for item in statement["standard"].items)
     assert "person, at most 3 counted of each person." in dict(statement["nist"].facts)["What is the unit of privacy?"]
@@ -99,13 +100,20 @@ def test_the_account_says_what_is_spent_and_left_and_whether_the_release_is_in_i
     paid, unpaid = release_under(policy, account), release_under(policy)
     statement = paid.statement(ledger=account)
     facts = dict(statement["account"].facts)
-    assert statement["account"].text == ("This release was charged to it: ε = 0.5 in one line.",)
+    said = "This release was charged to it: ε = 0.5 in one line, as hiding that one record moves by at most 1 cell"
+    assert statement["account"].text[0].startswith(said)
     assert facts["Spent"].startswith("ε = 0.5: the odds that an observer gives")
     assert facts["Left"] == "ε = 2.5"
     assert statement.figures["account"]["left"] == "5/2"
     assert statement["account"].sheets[0].rows[1][1:] == (f"release {paid.id[:12]}", "by hour", "0.5", "1", "0.5")
     assert unpaid.statement(ledger=account)["account"].text[0].startswith("THIS RELEASE WAS NOT CHARGED TO IT")
     assert "No ledger was at hand" in unpaid.statement()["account"].text[0]
+
+
+def test_what_was_left_out_before_counting_is_said(account):
+    plan = sf.plan(sf.unbounded(LINE), sf.histogram(), epsilon="1/2")
+    release = plan.publish(np.ones(12, dtype=int), ledger=account, filtered=["mode"])
+    assert "of records chosen by 'mode'" in release.statement(ledger=account)["account"].text[0]
 
 
 def test_accounts_add_up_only_after_exchange_into_one_relation(account):
@@ -120,6 +128,16 @@ def test_accounts_add_up_only_after_exchange_into_one_relation(account):
         for line in told
     )
     assert "'c' stands by itself: its relation cannot be exchanged for another one, and no sum is given." in told
+
+
+def test_what_an_account_does_not_hide_comes_first(account):
+    ledger = sf.Ledger.create("all.db", epsilon=1, hide=sf.move("500 m"), fixed=["mode", "day"])
+    first = ledger.statement().sections[0]
+    assert first.heading == "Not hidden"
+    assert first.items[0] == "Nothing is hidden of the day and mode of a record, which is declared fixed."
+    assert first.items[1].startswith("That a record is in the data is not hidden")
+    hidden = sf.Ledger.create("all.db", epsilon=1, hide=sf.presence(), dataset="b").statement()["not-hidden"].items
+    assert not any("in the data is not hidden" in item for item in hidden)
 
 
 def test_policies_are_exchanged_at_their_price(account):

@@ -141,6 +141,15 @@ def test_a_release_that_was_never_charged(here, account):
         sf.verify(path, dataset="visits")
 
 
+def test_a_promise_about_persons_in_the_ledger(here):
+    ledger = sf.Ledger.create("persons.db", epsilon=5)
+    person = sf.plan(sf.unbounded(LINE), sf.histogram(), epsilon=1, max_per_entity=4)
+    path = person.publish(sf.Counts(COUNTS, LINE, max_per_entity=4), ledger=ledger).save("visits.sfumato")
+    assert sf.verify(path, ledger=ledger)["ledger"].outcome == "holds"
+    with pytest.raises(sf.LedgerError):
+        sf.verify(path, ledger="nowhere.db")
+
+
 def test_the_account_is_found_among_several(here, account):
     other = sf.Ledger.create("budget.db", epsilon=1, dataset="other")
     path = plan().publish(COUNTS, ledger=other).save("visits.sfumato")
