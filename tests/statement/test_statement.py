@@ -122,11 +122,14 @@ def test_accounts_add_up_only_after_exchange_into_one_relation(account):
         ledger = sf.Ledger.create("all.db", epsilon=epsilon, dataset=name, hide=hide)
         release_under(sf.policy(LINE, hide=hide), ledger)
     sf.Ledger.create("all.db", epsilon=5, dataset="c", hide=sf.presence(), unit="record")
+    sf.Ledger.create("all.db", epsilon=7, dataset="d", unit="record")
+    sf.Ledger.create("all.db", epsilon=7, dataset="e", unit="record")
     told = sf.Ledger("all.db", dataset="a").statement()["accounts"].text
     assert any(
         line.startswith("'a', 'b', in the relation of 'a' (one record") and "ε = 1 spent so far, 3 at most" in line
         for line in told
     )
+    assert sum("stands by itself" in line for line in told) == 3  # nothing is known of what d and e will hide
     assert "'c' stands by itself: its relation cannot be exchanged for another one, and no sum is given." in told
 
 

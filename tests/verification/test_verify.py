@@ -137,6 +137,8 @@ def test_a_release_that_was_never_charged(here, account):
     found = sf.verify(path, ledger="budget.db")
     assert found["ledger"].outcome == "fails"
     assert "accounts looked at: 'default'" in found["ledger"].words
+    with pytest.raises(sf.InvalidInput, match="dataset='visits' is not the account of the ledger that is given"):
+        sf.verify(path, ledger=account, dataset="visits")
     with pytest.raises(sf.InvalidInput, match="dataset='visits' names an account, and no ledger is given"):
         sf.verify(path, dataset="visits")
 
