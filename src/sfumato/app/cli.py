@@ -1,4 +1,4 @@
-"""`sfumato`: init, plan, check, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
+"""`sfumato`: init, plan, check, publish, refine, query, plot, stream, audit, ledger, vault, studio, demo."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Questi
 from sfumato.app.keys import NOTHING, Keyed
 from sfumato.app.out import ledger_file, prepared
 from sfumato.app.output import emit, reported, say
+from sfumato.app.studio.command import studio
 from sfumato.errors import InvalidInput
 from sfumato.interruptions import undisturbed
 from sfumato.release.outbox import deliver
@@ -36,6 +37,7 @@ app.command()(query.query)
 app.command(cls=Keyed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)
+app.command()(studio)
 
 
 def main() -> None:
