@@ -72,7 +72,6 @@ def summary(release: Release) -> dict[str, Any]:
         "private": release.private,
         "epsilon": str(release.guarantee.epsilon),
         "promise": str(release.guarantee),
-        "guarantee_in_words": release.guarantee.describe(),
         "mechanism_in_words": release.mechanism.describe(),
         "ask_in_words": release.workload,
         "total": float(release.total),
@@ -80,6 +79,12 @@ def summary(release: Release) -> dict[str, Any]:
         "toml": None if publication is None else publication.to_toml(),
         "domain": drawn(release.domain),
     }
+
+
+def worded(release: Release) -> dict[str, Any]:
+    """Its promise and what is not hidden, in plain words: on large domains a search."""
+    first, *rest = release.guarantee.describe().split("\n\n")
+    return {"promise": first, "limits": rest}
 
 
 def cells(shelf: Shelf, release: Release, asked: Mapping[str, Any]) -> dict[str, Any]:

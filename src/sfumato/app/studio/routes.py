@@ -170,6 +170,10 @@ class Studio:
         """What a release says of itself."""
         return explored.summary(self.shelf.open(self._path(asked, "path", "release")))
 
+    def release_words(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """What it promises, and what is not hidden."""
+        return explored.worded(self.shelf.open(self._path(asked, "path", "release")))
+
     def cells(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The cells of a release."""
         return explored.cells(self.shelf, self.shelf.open(self._path(asked, "path", "release")), asked)
@@ -239,7 +243,7 @@ class Studio:
 
 _QUICK = ("describe", "plan")
 _LATEST = (*_QUICK, "words", "preview", "cells", "answer")
-_DONE = ("start", "columns", "area", "account", "open_account", "check", "publish", "job", "release")
+_DONE = ("start", "columns", "area", "account", "open_account", "check", "publish", "job", "release", "release_words")
 
 
 def make_app(studio: Studio) -> Any:

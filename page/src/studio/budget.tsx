@@ -1,0 +1,96 @@
+// What was spent, on what, and what is left.
+import { useEffect } from "preact/hooks";
+import { Account, account, readAccount, type Entry, type Stream } from "./account";
+import { Curve } from "./curve";
+import { Panel } from "./parts";
+import { ratio } from "./publish";
+
+export function Budget() {
+  useEffect(() => void readAccount(), []);
+  const there = account.value;
+  return (
+    <div class="face">
+      <div class="side">
+        <Panel title="Account">
+          <Account />
+        </Panel>
+        {there && (
+          <Panel title="What it promises">
+            <p>{there.hides ? `It hides that ${there.hides}.` : "It takes what its first release hides."}</p>
+            {there.fixed.length > 0 && <p>Declared to be no function of what changes: {there.fixed.join(", ")}.</p>}
+            <p class="hint">{there.unit ? `Unit: ${there.unit}` : "Its unit is that of its first release."}</p>
+          </Panel>
+        )}
+      </div>
+      <div class="stage">
+        {!there && <p class="empty">Name a ledger to see its accounts.</p>}
+        {there && (
+          <>
+            <h2>
+              {there.dataset}: ε {there.left} of {there.total} left
+            </h2>
+            <div class="budget-bar" role="img" aria-label={`${there.spent} of ${there.total} spent`}>
+              <span class="spent" style={{ width: `${Math.min(100, (100 * ratio(there.spent)) / ratio(there.total))}%` }} />
+            </div>
+            <Spending history={there.history} />
+            {there.streams.map((one) => (
+              <StreamPart key={one.name} stream={one} />
+            ))}
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Spending({ history }: { history: Entry[] }) {
+  const releases = history.filter((one) => one.kind !== "open" && one.kind !== "raise");
+  let sum = 0;
+  const sums = releases.map((one) => (sum += ratio(one.cost)));
+  return (
+    <>
+      {releases.length > 1 && <Curve names={releases.map((one) => one.time.slice(0, 10))} value={sums} stepped label="What was spent, added up over the releases" height={220} />}
+      <div class="scroll" tabIndex={0} role="region" aria-label="Every line of the account">
+        <table class="figures scroll-table">
+          <caption>Every line of the account</caption>
+          <thead>
+            <tr>
+              <th scope="col">when (UTC)</th>
+              <th scope="col">what</th>
+              <th scope="col" class="number">ε</th>
+              <th scope="col" class="number">charged</th>
+              <th scope="col">note</th>
+            </tr>
+          </thead>
+          <tbody>
+            {history.map((one) => (
+              <tr key={`${one.time} ${one.release} ${one.label}`}>
+                <td>{one.time.slice(0, 16).replace("T", " ")}</td>
+                <td>{one.kind}</td>
+                <td class="number">{one.epsilon}</td>
+                <td class="number">{one.kind === "open" || one.kind === "raise" ? `total ${one.epsilon}` : one.cost}</td>
+                <td>{one.label}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function StreamPart({ stream }: { stream: Stream }) {
+  return (
+    <section>
+      <h2>Stream {stream.name}</h2>
+      <p>
+        ε {stream.epsilon} for every window of {stream.window}; {stream.hides}.
+      </p>
+      {stream.steps.length > 1 && (
+        <Curve names={stream.steps.map((one) => one.at)} value={stream.steps.map((one) => ratio(one.epsilon))} stepped label={`ε of every step of ${stream.name}`} height={200} />
+      )}
+      <p class="hint">{stream.steps.length} steps so far.</p>
+    </section>
+  );
+}
+
