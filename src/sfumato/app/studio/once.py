@@ -20,6 +20,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Collection
+from glob import escape
 from pathlib import Path
 from typing import Any, Self
 
@@ -108,6 +109,9 @@ class Claim:
         """The release of an earlier attempt at this very publication; None where there is none, and one may begin."""
         known = self._read()
         mine = known is not None and known["digest"] == self._digest
+        if known is not None:
+            for part in self._place.parent.glob(f".{escape(self._place.name)}.*.part"):
+                part.unlink(missing_ok=True)  # begun by an attempt that was killed, and handed to nobody
         if self._place.exists():
             if known is not None and mine:
                 release = load(self._place)
@@ -140,8 +144,6 @@ class Claim:
         """The name that the release will have: on disk when this returns, before anything is charged."""
         known = self._read()
         if known is not None and account is not None and account.level(known["release_id"]) is not None:
-            for part in self._place.parent.glob(f".{self._place.name}.*.part"):
-                part.unlink(missing_ok=True)  # written by the attempt that was killed, and handed to nobody
             return str(known["release_id"])
         self._write({"release_id": secrets.token_hex(16), "digest": self._digest, "done": False})
         return str((self._read() or {})["release_id"])
