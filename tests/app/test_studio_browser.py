@@ -235,7 +235,7 @@ def test_from_a_file_to_an_explored_release(browser, folder):
             page.mouse.click(middle[0] + dx, middle[1] + dy)
         page.keyboard.press("Enter")
         page.locator(".answer").nth(2).wait_for()
-        page.get_by_text("Both", exact=True).click()
+        page.get_by_role("radio", name="Both").check()
         page.get_by_text("How far off: half of the 95 % interval").wait_for()
         page.locator(".legend").nth(1).wait_for()
         drawn(page)

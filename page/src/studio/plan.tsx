@@ -144,9 +144,7 @@ function Accuracy({ told }: { told: Planned }) {
       </p>
       {told.worth && <p>{told.worth}.</p>}
       {told.resolution_in_words && <p class="hint">{told.resolution_in_words}.</p>}
-      <p class="hint" data-testid="milliseconds">
-        Planned in {Math.round(told.milliseconds)} ms, and no data were looked at.
-      </p>
+      <p class="hint">No data were looked at, and nothing was charged.</p>
     </Panel>
   );
 }

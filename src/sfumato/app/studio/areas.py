@@ -16,7 +16,7 @@ _POINTS = 400_000
 def read(path: Path, *, apart: Path | None = None) -> dict[str, Any]:
     """Its outlines alone, without the properties of its features, and the box around them."""
     if apart is not None and apart.exists() and path.samefile(apart):
-        raise InvalidInput(f"'{path.name}' is the data itself: an area is public. Nothing was drawn. Name another.")
+        raise InvalidInput(f"'{path.name}' is the data itself, and an area is public. Nothing was drawn.")
     if path.stat().st_size > LARGEST:
         raise InvalidInput(f"'{path.name}' has more than {LARGEST >> 20} MB. Nothing was drawn. Simplify the outlines.")
     try:

@@ -30,7 +30,7 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.account import Receipt
 from sfumato.ledger.places import is_file
 from sfumato.locks import FileLock
-from sfumato.promise import Guarantee
+from sfumato.promise import Epsilon, Guarantee
 from sfumato.publication import Publication
 from sfumato.release import Release
 from sfumato.release.files import load
@@ -182,7 +182,7 @@ def quoted(account: Ledger, guarantee: Guarantee, publication: Publication) -> d
     except SfumatoError as error:
         return {**told, "cost": None, "after": None, "fits": False, "refusal": str(error)}
     fits = cost <= account.remaining
-    after = str(account.remaining - cost) if fits else None
+    after = str(Epsilon(account.remaining - cost)) if fits else None
     return {**told, "cost": str(cost), "after": after, "fits": fits, "refusal": None}
 
 

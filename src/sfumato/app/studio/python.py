@@ -34,7 +34,7 @@ def python_of(publication: Publication, file: str = "publication.toml") -> str:
         asked = [with_sf(told["ask"]), f"epsilon={told['epsilon']!r}"]
         asked += [f"{key}={told[key]!r}" for key in ("max_per_entity", "mechanism", "records") if key in told]
         lines = [*made, _policy(told), f"plan = sf.plan(policy, {', '.join(asked)})"]
-        counted = _counted(told)
+        counted = _counted(told) if "path" in told.get("data", {}) else ""
     lines = ["import sfumato as sf", "", *lines, "print(plan)  # sees no data, costs nothing"]
     if "path" in told.get("data", {}):
         lines += ["", counted, *_published(told)]
