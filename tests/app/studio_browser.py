@@ -35,15 +35,29 @@ def launched(playwright):
     return playwright.chromium.launch(executable_path=chromium(), args=_SWITCHES)
 
 
+# The command; and the same, publishing when a file called `go` is there.
+_COMMAND = "from sfumato.app.cli import main; main()"
+_WAITING = f"""
+import time
+from pathlib import Path
+from sfumato.app.studio import jobs
+usual = jobs.publish
+def patient(*given, **more):
+    while not Path("go").exists():
+        time.sleep(0.02)
+    return usual(*given, **more)
+jobs.publish = patient
+{_COMMAND}
+"""
+
+
 class Running:
     """A studio that runs, where it is, and its link."""
 
-    def __init__(self, folder, *arguments):
+    def __init__(self, folder, *arguments, waits=False):
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         environment.pop("SFUMATO_DEBUG", None)
-        command = [sys.executable, "-m", "sfumato.app.cli", "studio", *arguments, "--no-browser"]
-        code = "from sfumato.app.cli import main; main()"
-        command[1:3] = ["-c", code]
+        command = [sys.executable, "-c", _WAITING if waits else _COMMAND, "studio", *arguments, "--no-browser"]
         self.errors = folder / ".studio-errors"
         with self.errors.open("a") as errors:
             self.process = subprocess.Popen(
@@ -68,9 +82,9 @@ class Running:
 
 
 @contextmanager
-def running(folder, *arguments):
-    """A studio for the length of a block."""
-    studio = Running(folder, *arguments)
+def running(folder, *arguments, waits=False):
+    """A studio for the length of a block; one that `waits` publishes when there is a file called `go`."""
+    studio = Running(folder, *arguments, waits=waits)
     try:
         yield studio
     finally:

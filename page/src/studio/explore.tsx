@@ -34,6 +34,7 @@ interface Packed {
 }
 interface Cells {
   value: Float32Array;
+  stderr: Float32Array;
   low: Float32Array;
   high: Float32Array;
   along: string | null;
@@ -92,7 +93,7 @@ async function open(which: string, into: { value: Release | null }): Promise<voi
 async function read(which: string, into: { value: Cells | null }, kind: string): Promise<void> {
   try {
     const told = await latest<Packed>("cells", { path: which, at: at.value, estimate: estimate() }, kind);
-    if (told) into.value = { value: unpacked(told.value), low: unpacked(told.low), high: unpacked(told.high), along: told.along, elsewhere: told.elsewhere };
+    if (told) into.value = { value: unpacked(told.value), stderr: unpacked(told.stderr), low: unpacked(told.low), high: unpacked(told.high), along: told.along, elsewhere: told.elsewhere };
   } catch (error) {
     into.value = null;
     refused.value = troubleOf(error).message;
@@ -119,11 +120,6 @@ function add(kind: "rectangle" | "polygon", corners: Corners): void {
   chosen.value = asked.number;
   drawing.value = null;
   void answer(asked);
-}
-
-/** Half the width of every interval: how far off an estimate may be. */
-function widths({ low, high }: Cells): Float32Array {
-  return low.map((one, i) => (high[i]! - one) / 2);
 }
 
 export function Explore() {
@@ -168,10 +164,8 @@ export function Explore() {
   const estimates = useMemo<Shown | null>(() => shown && { values: shown.value, low: 0, high, colours: "viridis" }, [shown, high]);
   const unsure = useMemo<Shown | null>(() => {
     if (!shown) return null;
-    const wide = widths(shown);
-    const most = quantile(wide, 1);
-    const least = quantile(wide, 0);
-    return { values: wide, low: Math.min(least, most * 0.999), high: most || 1, colours: "cividis" };
+    const most = quantile(shown.stderr, 1);
+    return { values: shown.stderr, low: 0, high: most || 1, colours: "cividis" };
   }, [shown]);
   const compared = useMemo<Shown | null>(() => beside && { values: beside.value, low: 0, high, colours: "viridis" }, [beside, high]);
   const drawn = useMemo(() => areas.value.map((one) => ({ corners: one.corners, chosen: one.number === chosen.value })), [areas.value, chosen.value]);
@@ -251,7 +245,7 @@ export function Explore() {
           <>
             <div class={view.value === "both" || compared ? "maps two" : "maps"}>
               {view.value !== "uncertainty" && map(compared ? path.value : "Estimated records", estimates, "records a cell")}
-              {view.value !== "estimate" && map("How far off: half of the 95 % interval", unsure, "records, half-width")}
+              {view.value !== "estimate" && map("Uncertainty: the standard error of every cell", unsure, "records")}
               {compared && JSON.stringify(second.value?.domain.place) === JSON.stringify(place) && map(other.value, compared, "records a cell")}
             </div>
             <Readout />
@@ -350,7 +344,8 @@ function Said({ name, asked, head }: { name: string; asked: Asked; head: string 
     <>
       <p class="answer">
         {head && <span class="from">{head}</span>}
-        <b>{number(told.value, 4)}</b> {told.exact ? "exactly" : told.low === null ? "; no interval is known" : `, between ${number(told.low, 4)} and ${number(told.high, 4)}`}
+        <b>{number(told.value, 4)}</b>
+        {told.exact ? " exactly" : told.low === null ? "; no interval is known" : `, between ${number(told.low, 4)} and ${number(told.high, 4)}`}
       </p>
       <p class="hint">
         {told.low !== null && !told.exact && `The records as counted are in there ${Math.round(told.confidence * 100)} times in 100.`}

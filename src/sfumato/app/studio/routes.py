@@ -24,7 +24,7 @@ from sfumato.app.studio.hearing import listening
 from sfumato.app.studio.jobs import Jobs, refusal
 from sfumato.app.studio.once import account_of
 from sfumato.app.studio.said import publication_of
-from sfumato.errors import BudgetExceeded, InvalidInput, MissingExtra, SfumatoError
+from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.policies import Policy
 from sfumato.publication import Publication
 from sfumato.publication.publication import load_tables
@@ -222,17 +222,13 @@ class Studio:
         return lambda: self._wishes.get(tab, 0) <= number
 
     def answer_of(self, work: Callable[[Mapping[str, Any]], dict[str, Any]], asked: Mapping[str, Any]) -> Any:
-        """What is sent back: what was asked for and what was warned of, or the refusal."""
+        """What is sent back: what was asked for and what was warned of, or the refusal, which is an answer as well."""
         try:
             with listening() as said:
                 told = work(asked)
-            return 200, {**told, "warnings": [*told.get("warnings", []), *said]}
-        except MissingExtra as error:
-            return 501, {"error": refusal(error)}
-        except BudgetExceeded as error:
-            return 409, {"error": refusal(error)}
+            return {**told, "warnings": [*told.get("warnings", []), *said]}
         except (SfumatoError, OSError) as error:
-            return 422, {"error": refusal(error)}
+            return {"error": refusal(error)}
 
     def close(self) -> None:
         """End, when what is under way has ended."""
@@ -277,15 +273,13 @@ def make_app(studio: Studio) -> Any:
         loop = asyncio.get_running_loop()
         work = partial(studio.answer_of, getattr(studio, name), asked)
         if name not in _LATEST:
-            status, told = await loop.run_in_executor(None, work)
-            return JSONResponse(told, status_code=status)
+            return JSONResponse(await loop.run_in_executor(None, work))
         wished = studio.wish({**asked, "tab": f"{asked.get('tab')}/{name}"})
 
         def in_turn() -> Any:
-            return work() if wished() else (409, {"error": _OUTDATED})
+            return work() if wished() else {"error": _OUTDATED}
 
-        status, told = await loop.run_in_executor(studio.pool(name), in_turn)
-        return JSONResponse(told, status_code=status)
+        return JSONResponse(await loop.run_in_executor(studio.pool(name), in_turn))
 
     routes = [Route("/", page), Route("/static/{name}", static)]
     for name in (*_LATEST, *_DONE):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 
@@ -24,12 +25,17 @@ def require_packages() -> None:
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket at a port, any free one for 0, before anything is printed: what is printed is there."""
+    made = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         made = socket.socket(family, socket.SOCK_STREAM)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would let two programs have one port
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))
+        made.listen(128)  # whoever follows the link that is printed now is waited for
     except OSError as error:
+        if made is not None:
+            made.close()
         raise InvalidInput(
             f"--host {host} --port {port} cannot be listened at: {error.strerror or error}. Nothing was started. Leave "
             "--port out for any that is free."
