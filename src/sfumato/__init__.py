@@ -62,6 +62,7 @@ from sfumato.workload import (
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
     from sfumato.auditing import audit
+    from sfumato.figures import difference, percent_change
     from sfumato.stream import Stream
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
@@ -73,6 +74,8 @@ _LATER = {
     "Stream": "sfumato.stream",
     "allocate": "sfumato.allocation",
     "audit": "sfumato.auditing",
+    "difference": "sfumato.figures",
+    "percent_change": "sfumato.figures",
 }
 
 __all__ = [
@@ -130,6 +133,7 @@ __all__ = [
     "bounded",
     "change",
     "count",
+    "difference",
     "epsilon_for",
     "graph",
     "histogram",
@@ -141,6 +145,7 @@ __all__ = [
     "median",
     "move",
     "network",
+    "percent_change",
     "plan",
     "policy",
     "prefixes",
