@@ -73,6 +73,7 @@ class Running:
         """As a power cut does."""
         self.process.kill()
         self.process.wait()
+        self.process.stdout.close()
 
     def end(self):
         """As Ctrl-C does; what is under way ends first."""

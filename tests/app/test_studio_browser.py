@@ -240,6 +240,10 @@ def test_from_a_file_to_an_explored_release(browser, folder):
         drawn(page)
         picture(page, "explore")
 
+        page.get_by_label("Leave out figures below").fill("10")
+        page.keyboard.press("Enter")
+        page.get_by_text("figures are shown (below 10").wait_for()
+
         go(page, "Budget")
         page.get_by_role("heading", name="default: ε 2 of 3 left").wait_for()
         page.get_by_role("cell", name="account opened").wait_for()

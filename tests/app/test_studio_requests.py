@@ -191,6 +191,38 @@ def test_a_release_is_read_as_the_library_reads_it(post, folder):
     assert status == 200 and "crosses itself" in told["error"]["message"]
 
 
+def test_small_figures_are_left_out_by_the_library_s_rule(post, folder):
+    grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(4, 4))
+    plan = sf.plan(sf.unbounded(grid), sf.histogram(), epsilon=1)
+    release = plan.publish(np.arange(16).reshape(4, 4) * 5)
+    release.save(folder / "a.sfumato")
+    _, told = post("cells", path="a.sfumato", below=30)
+    kept = release.suppress(by=("x", "y"), below=30)
+    assert told["suppressed"] == kept.summary
+    assert np.isnan(unpacked(told["value"])).sum() == 16 - kept.shown > 0
+    for name in ("value", "low", "high"):
+        assert np.allclose(unpacked(told[name]), getattr(kept, name).ravel(), equal_nan=True, rtol=1e-6)
+    _, told = post("cells", path="a.sfumato", below="many")
+    assert told["error"]["message"] == "below is a number of records. Nothing was computed."
+
+
+def test_two_releases_are_compared_by_the_law_of_both(post, folder):
+    grid = sf.Grid(bounds=(0, 0, 1, 1), shape=(4, 4))
+    plan = sf.plan(sf.unbounded(grid), sf.histogram(), epsilon=1)
+    old, new = plan.publish(np.full((4, 4), 50)), plan.publish(np.full((4, 4), 80))
+    old.save(folder / "old.sfumato")
+    new.save(folder / "new.sfumato")
+    _, told = post("changes", path="new.sfumato", old="old.sfumato")
+    change = sf.difference(new, old)
+    for name in ("value", "stderr", "low", "high"):
+        assert np.allclose(unpacked(told[name]), getattr(change.cells(), name).ravel(), rtol=1e-6)
+    _, told = post("change", path="new.sfumato", old="old.sfumato", rectangle=[0, 0, 0.5, 1])
+    answer = change.answer((0, 0, 0.5, 1))
+    assert [told[name] for name in ("value", "low", "high")] == [answer.value, answer.low, answer.high]
+    _, told = post("changes", path="new.sfumato", old="new.sfumato")
+    assert "new and old are one release" in told["error"]["message"]
+
+
 @pytest.mark.parametrize(
     "bad", [{"rectangle": [1, 2, 3]}, {"rectangle": ["a"] * 4}, {"polygon": [[0, 0]]}, {"at": {"x": 99}}, {"at": [1]}]
 )

@@ -30,7 +30,7 @@ interface Packed {
   high: string;
   along: string | null;
   elsewhere: Record<string, number | null> | null;
-  highest: number;
+  suppressed?: string;
 }
 interface Cells {
   value: Float32Array;
@@ -39,6 +39,7 @@ interface Cells {
   high: Float32Array;
   along: string | null;
   elsewhere: Record<string, number | null> | null;
+  suppressed: string | null;
 }
 interface Answer {
   value: number | null;
@@ -67,6 +68,9 @@ const cellsOfSecond = signal<Cells | null>(null);
 const refused = signal<string | null>(null);
 const view = signal<"estimate" | "uncertainty" | "both">("estimate");
 const nonnegative = signal(false);
+const below = signal("");
+const changed = signal<Cells | null>(null);
+const together = signal<"beside" | "change">("beside");
 const at = signal<Record<string, number>>({});
 const drawing = signal<Drawing>(null);
 const areas = signal<Asked[]>([]);
@@ -92,10 +96,20 @@ async function open(which: string, into: { value: Release | null }): Promise<voi
 
 async function read(which: string, into: { value: Cells | null }, kind: string): Promise<void> {
   try {
-    const told = await latest<Packed>("cells", { path: which, at: at.value, estimate: estimate() }, kind);
-    if (told) into.value = { value: unpacked(told.value), stderr: unpacked(told.stderr), low: unpacked(told.low), high: unpacked(told.high), along: told.along, elsewhere: told.elsewhere };
+    const told = await latest<Packed>("cells", { path: which, at: at.value, estimate: estimate(), ...(below.value ? { below: Number(below.value) } : {}) }, kind);
+    if (told) into.value = { value: unpacked(told.value), stderr: unpacked(told.stderr), low: unpacked(told.low), high: unpacked(told.high), along: told.along, elsewhere: told.elsewhere, suppressed: told.suppressed ?? null };
   } catch (error) {
     into.value = null;
+    refused.value = troubleOf(error).message;
+  }
+}
+
+async function compare(): Promise<void> {
+  try {
+    const told = await latest<Packed>("changes", { path: path.value, old: other.value, at: at.value });
+    if (told) changed.value = { value: unpacked(told.value), stderr: unpacked(told.stderr), low: unpacked(told.low), high: unpacked(told.high), along: null, elsewhere: null, suppressed: null };
+  } catch (error) {
+    changed.value = null;
     refused.value = troubleOf(error).message;
   }
 }
@@ -111,6 +125,14 @@ async function answer(asked: Asked): Promise<void> {
     } catch (error) {
       answers.value = { ...answers.value, [key]: troubleOf(error).message };
     }
+  }
+  if (!release.value || !second.value) return;
+  const key = `${asked.number} change`;
+  try {
+    const told = await ask<Answer>("change", { path: path.value, old: other.value, at: at.value, ...question });
+    answers.value = { ...answers.value, [key]: { ...told, confidence: 0.95, cut_share: 0, exact: false, python: "" } };
+  } catch (error) {
+    answers.value = { ...answers.value, [key]: troubleOf(error).message };
   }
 }
 
@@ -145,10 +167,14 @@ export function Explore() {
   }, [other.value]);
   useEffect(() => {
     if (release.value) void read(path.value, cells, "cells");
-  }, [release.value, at.value, nonnegative.value]);
+  }, [release.value, at.value, nonnegative.value, below.value]);
+  useEffect(() => {
+    changed.value = null;
+    if (release.value && second.value && together.value === "change") void compare();
+  }, [release.value, second.value, at.value, together.value]);
   useEffect(() => {
     if (second.value) void read(other.value, cellsOfSecond, "cells of the second");
-  }, [second.value, at.value, nonnegative.value]);
+  }, [second.value, at.value, nonnegative.value, below.value]);
   useEffect(() => {
     for (const one of areas.value) void answer(one);
   }, [at.value, nonnegative.value, second.value]);
@@ -168,8 +194,15 @@ export function Explore() {
     return { values: shown.stderr, low: 0, high: most || 1, colours: "cividis" };
   }, [shown]);
   const compared = useMemo<Shown | null>(() => beside && { values: beside.value, low: 0, high, colours: "viridis" }, [beside, high]);
+  const change = changed.value;
+  const differences = useMemo<Shown | null>(() => {
+    if (!change) return null;
+    const most = quantile(change.value.map(Math.abs), 0.995) || 1;
+    return { values: change.value, low: -most, high: most, colours: "difference" };
+  }, [change]);
+  const both = together.value === "change" && second.value !== null;
   const drawn = useMemo(() => areas.value.map((one) => ({ corners: one.corners, chosen: one.number === chosen.value })), [areas.value, chosen.value]);
-  const map = (label: string, values: Shown | null, title: string, digits = false) => (
+  const map = (label: string, values: Shown | null, title: string, capped = true) => (
     <figure class="drawn" key={label}>
       <figcaption>{label}</figcaption>
       <PlaceView
@@ -182,8 +215,7 @@ export function Explore() {
         hover={(cell, there) => (hovered.value = cell === null ? null : { cell, at: there })}
         drawn={add}
       />
-      {values && <Legend shown={values} title={title} />}
-      {digits}
+      {values && <Legend shown={values} title={title} capped={capped} />}
     </figure>
   );
   return (
@@ -223,6 +255,14 @@ export function Explore() {
               hint="Nearer to the truth where hardly anybody is; intervals stay."
               said={(on) => (nonnegative.value = on)}
             />
+            <Input
+              label="Leave out figures below"
+              type="number"
+              value={below.value}
+              placeholder="show all"
+              said={(one) => (below.value = one)}
+              hint="Decided by released figures alone; intervals then hold for the figures that are shown."
+            />
             {there.domain.others
               .filter((axis) => axis.name !== shown?.along)
               .map((axis) => (
@@ -234,6 +274,9 @@ export function Explore() {
         {there && (
           <Panel title="Beside another release" open={other.value !== ""}>
             <Input label="File of the other" value={other.value} list={(start.value?.listed.releases ?? []).filter((one) => one !== path.value)} said={(one) => (other.value = one)} />
+            {second.value && place && (
+              <Choice label="Show" value={together.value} options={[["beside", "Side by side"], ["change", "What changed"]]} said={(one) => (together.value = one)} />
+            )}
             {second.value && place && JSON.stringify(second.value.domain.place) !== JSON.stringify(place) && <Note kind="warning">It has other cells, so that its map cannot be drawn beside this one. Areas are answered by both.</Note>}
           </Panel>
         )}
@@ -243,12 +286,14 @@ export function Explore() {
         {!there && !opening.value && !refused.value && <p class="empty">Name a release to open it. Nothing private is in it, and nothing is charged for reading.</p>}
         {there && place && (
           <>
-            <div class={view.value === "both" || compared ? "maps two" : "maps"}>
+            <div class={view.value === "both" || compared || both ? "maps two" : "maps"}>
               {view.value !== "uncertainty" && map(compared ? path.value : "Estimated records", estimates, "records a cell")}
-              {view.value !== "estimate" && map("Uncertainty: the standard error of every cell", unsure, "records")}
-              {compared && JSON.stringify(second.value?.domain.place) === JSON.stringify(place) && map(other.value, compared, "records a cell")}
+              {view.value !== "estimate" && map("Uncertainty: the standard error of every cell", unsure, "records", false)}
+              {both && differences && map(`Change from ${other.value} to ${path.value}`, differences, "records a cell")}
+              {!both && compared && JSON.stringify(second.value?.domain.place) === JSON.stringify(place) && map(other.value, compared, "records a cell")}
             </div>
             <Readout />
+            {shown?.suppressed && <Note>{shown.suppressed}</Note>}
           </>
         )}
         {there && !place && shown && <Line domain={there.domain} shown={shown} />}
@@ -329,6 +374,7 @@ function Areas() {
             </button>
             <Said name={path.value} asked={one} head={second.value ? path.value : null} />
             {second.value && <Said name={other.value} asked={one} head={other.value} />}
+            {second.value && <Said name="change" asked={one} head="Change" />}
           </li>
         ))}
       </ol>
@@ -351,7 +397,7 @@ function Said({ name, asked, head }: { name: string; asked: Asked; head: string 
         {told.low !== null && !told.exact && `The records as counted are in there ${Math.round(told.confidence * 100)} times in 100.`}
         {told.cut_share > 0 && ` ${Math.max(1, Math.round(told.cut_share * 100))} % of the estimate lies in cells that the outline cuts.`}
       </p>
-      {asked.number === chosen.value && <Code text={told.python} label={`the question about ${asked.kind} ${asked.number} in Python`} />}
+      {asked.number === chosen.value && told.python && <Code text={told.python} label={`the question about ${asked.kind} ${asked.number} in Python`} />}
     </>
   );
 }
@@ -363,11 +409,24 @@ function Readout() {
   if (!there || !shown) return <p class="readout">Point at a cell, or move the map with the arrow keys.</p>;
   const name = place?.kind === "cells" ? place.names?.[there.cell] : there.at.map((one) => number(one, 6)).join(", ");
   const [value, low, high] = [shown.value[there.cell], shown.low[there.cell], shown.high[there.cell]];
+  const change = changed.value;
+  if (value !== undefined && Number.isNaN(value))
+    return (
+      <p class="readout">
+        <span>{name}</span> left out
+      </p>
+    );
   const second = cellsOfSecond.value?.value[there.cell];
   return (
     <p class="readout">
       <span>{name}</span> <b>{number(value)}</b> records, between {number(low)} and {number(high)}
-      {second !== undefined && <span> · the other: {number(second)}</span>}
+      {change && (
+        <span>
+          {" "}
+          · change {number(change.value[there.cell])}, between {number(change.low[there.cell])} and {number(change.high[there.cell])}
+        </span>
+      )}
+      {!change && second !== undefined && <span> · the other: {number(second)}</span>}
     </p>
   );
 }

@@ -173,7 +173,7 @@ export class PlaceMap {
 
   private furnish(): void {
     if (this.gone) return;
-    for (const name of ["outlines", "lines", "ring", "sketch", "areas"]) this.map.addSource(name, { type: "geojson", data: EMPTY });
+    for (const name of ["outlines", "lines", "ring", "sketch", "areas"]) this.map.addSource(name, { type: "geojson", data: EMPTY, ...(name === "ring" ? { tolerance: 0 } : {}) });
     const line = (id: string, ink: string, width: number, more = {}) =>
       this.map.addLayer({ id, type: "line", source: id, paint: { "line-color": this.ink(ink), "line-width": width, ...more } });
     line("outlines", "--map-outline", 1);
@@ -224,7 +224,7 @@ export class PlaceMap {
     const features = shapes.map((parts, i) =>
       feature(
         { type: "MultiPolygon", coordinates: parts.map((rings) => rings.map((ring) => ring.map(([x, y]) => plane.to(x!, y!)))) },
-        { cell: i, colour: shown ? css(colour((shown.values[i]! - shown.low) / span, shown.colours)) : "rgba(0,0,0,0)" },
+        { cell: i, colour: shown && !Number.isNaN(shown.values[i]) ? css(colour((shown.values[i]! - shown.low) / span, shown.colours)) : "rgba(0,0,0,0)" },
       ),
     );
     this.map.addSource("cells", { type: "geojson", data: collection(...features) });
@@ -353,21 +353,23 @@ function painted(place: GridPlace, plane: Plane, { values, low, high, colours }:
   const canvas = document.createElement("canvas");
   const [x0, , x1] = plane.bounds;
   const even = evenly(place.x);
-  canvas.width = even ? nx : Math.min(2048, nx * 4);
-  canvas.height = Math.min(2048, Math.max(512, ny));
+  // So wide that a cell is many pixels: between neighbouring pixels colours are mixed.
+  canvas.width = even ? nx * Math.max(1, Math.ceil(1024 / nx)) : Math.min(2048, nx * 4);
+  canvas.height = Math.min(2048, Math.max(1024, ny));
   const context = canvas.getContext("2d")!;
   const image = context.createImageData(canvas.width, canvas.height);
   const [bottom, top] = [mercator(plane.bounds[1]), mercator(plane.bounds[3])];
   const span = high - low || 1;
   const across = Array.from({ length: canvas.width }, (_, px) =>
-    even ? px : cellOf(place.x, plane.from(x0 + ((px + 0.5) / canvas.width) * (x1 - x0), 0)[0]),
+    even ? Math.floor((px * nx) / canvas.width) : cellOf(place.x, plane.from(x0 + ((px + 0.5) / canvas.width) * (x1 - x0), 0)[0]),
   );
   for (let py = 0; py < canvas.height; py++) {
     const lat = latitude(top - ((py + 0.5) / canvas.height) * (top - bottom));
     const j = cellOf(place.y, plane.from(0, lat)[1]);
     for (let px = 0; px < canvas.width; px++) {
-      const shade = colour((values[across[px]! * ny + j]! - low) / span, colours);
-      image.data.set([...shade, 255], 4 * (py * canvas.width + px));
+      const value = values[across[px]! * ny + j]!;
+      if (Number.isNaN(value)) continue; // suppressed: the ground shows
+      image.data.set([...colour((value - low) / span, colours), 255], 4 * (py * canvas.width + px));
     }
   }
   context.putImageData(image, 0, 0);

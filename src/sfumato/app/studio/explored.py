@@ -14,6 +14,8 @@ from sfumato.app.studio.shapes import drawn, packed
 from sfumato.domain import Domain
 from sfumato.domain.on_maps import places
 from sfumato.errors import InvalidInput, MissingExtra
+from sfumato.figures.changes import Difference
+from sfumato.figures.suppression import Suppressed
 from sfumato.release import Release
 from sfumato.release.answer import Answer
 from sfumato.release.files import load
@@ -49,6 +51,7 @@ class Shelf:
     def __init__(self) -> None:
         self._releases: Last[Release] = Last()
         self._tables: Last[Answer] = Last()
+        self._kept: Last[Suppressed] = Last()
 
     def open(self, path: Path) -> Release:
         """The release in a file."""
@@ -61,6 +64,18 @@ class Shelf:
         """Its answers grouped by some names."""
         key = (release.id, release.guarantee.epsilon, by, confidence, estimate)
         return self._tables.get(key, lambda: release.answer(by=by, confidence=confidence, estimate=estimate))
+
+    def suppressed(self, release: Release, by: tuple[str, ...], confidence: float, below: Any) -> Suppressed:
+        """The same without figures below a number, with intervals that hold for those that are shown."""
+        if isinstance(below, bool) or not isinstance(below, int | float):
+            raise InvalidInput("below is a number of records. Nothing was computed.")
+        key = (release.id, release.guarantee.epsilon, by, confidence, below)
+        return self._kept.get(key, lambda: release.suppress(by=by, confidence=confidence, below=below))
+
+    def changed(self, new: Release, old: Release, by: tuple[str, ...], confidence: float) -> Answer:
+        """How much more there is than there was, grouped by some names."""
+        key = (new.id, new.guarantee.epsilon, old.id, old.guarantee.epsilon, by, confidence)
+        return self._tables.get(key, lambda: Difference(new, old).answer(by=by, confidence=confidence))
 
 
 def summary(release: Release) -> dict[str, Any]:
@@ -97,9 +112,13 @@ def cells(shelf: Shelf, release: Release, asked: Mapping[str, Any]) -> dict[str,
     shown = mapped[0] if mapped else _first_axis(domain, asked.get("along"), at)
     names = [domain.axes[i].name for i in shown]
     confidence, estimate = _confidence(asked), str(asked.get("estimate", "plain"))
-    table = shelf.table(release, (*names, *at), confidence, estimate)
+    table, told = shelf.table(release, (*names, *at), confidence, estimate), {}
     where: Any = (*(slice(None) for _ in names), *at.values())
     figures = {name: np.asarray(getattr(table, name))[where] for name in _FIGURES}
+    if asked.get("below") is not None:
+        kept = shelf.suppressed(release, (*names, *at), confidence, asked["below"])
+        told["suppressed"] = kept.summary
+        figures |= {name: np.asarray(getattr(kept, name))[where] for name in ("value", "low", "high")}
     if len(shown) == 1 and mapped:  # elsewhere is the last of hexagons and regions, and lies nowhere
         elsewhere = {name: _finite(part[-1]) for name, part in figures.items()}
         figures = {name: part[:-1] for name, part in figures.items()}
@@ -108,11 +127,36 @@ def cells(shelf: Shelf, release: Release, asked: Mapping[str, Any]) -> dict[str,
     seen = figures["value"][np.isfinite(figures["value"])]
     return {
         "along": None if mapped else names[0],
+        **told,
         "elsewhere": elsewhere,
         "highest": float(seen.max(initial=0.0)),
         "exact": bool(np.all(figures["stderr"] == 0)),
         **{name: packed(part) for name, part in figures.items()},
     }
+
+
+def changes(shelf: Shelf, new: Release, old: Release, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The change of every cell of the place from one release to another, and its interval."""
+    domain, at = new.domain, _positions(asked.get("at"), new.domain)
+    mapped = places(domain)
+    if not mapped:
+        raise InvalidInput("a map of changes needs a place, and these releases have none. Nothing was computed.")
+    names = [domain.axes[i].name for i in mapped[0]]
+    table = shelf.changed(new, old, (*names, *at), _confidence(asked))
+    where: Any = (*(slice(None) for _ in names), *at.values())
+    figures = {name: np.asarray(getattr(table, name))[where] for name in _FIGURES}
+    if len(names) == 1:
+        figures = {name: part[:-1] for name, part in figures.items()}
+    return {name: packed(part) for name, part in figures.items()}
+
+
+def changed(new: Release, old: Release, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The change in an area that was drawn."""
+    at = _positions(asked.get("at"), new.domain)
+    question = _area(new.domain, asked)
+    found = Difference(new, old).answer(question, by=tuple(at) or None, confidence=_confidence(asked))
+    cell = tuple(at.values())
+    return {name: _finite(float(np.asarray(getattr(found, name))[cell])) for name in _FIGURES}
 
 
 def answered(release: Release, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.policies import Policy
 from sfumato.publication import Publication
 from sfumato.publication.publication import load_tables
+from sfumato.release import Release
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -182,7 +183,20 @@ class Studio:
         """The answer to an area that was drawn."""
         return explored.answered(self.shelf.open(self._path(asked, "path", "release")), asked)
 
+    def changes(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The cells of what changed from one release to another."""
+        return explored.changes(self.shelf, *self._both(asked), asked)
+
+    def change(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """What changed in an area that was drawn."""
+        return explored.changed(*self._both(asked), asked)
+
     # ------------------------------------------------------------------ inside
+
+    def _both(self, asked: Mapping[str, Any]) -> tuple[Release, Release]:
+        return self.shelf.open(self._path(asked, "path", "release")), self.shelf.open(
+            self._path(asked, "old", "the older release")
+        )
 
     def _publication(self, asked: Mapping[str, Any]) -> Publication:
         made = publication_of(asked.get("publication"), self.folder)
@@ -238,8 +252,21 @@ class Studio:
 
 
 _QUICK = ("describe", "plan")
-_LATEST = (*_QUICK, "words", "preview", "cells", "answer")
-_DONE = ("start", "columns", "area", "account", "open_account", "check", "publish", "job", "release", "release_words")
+_LATEST = (*_QUICK, "words", "preview", "cells", "changes")
+_DONE = (
+    "start",
+    "columns",
+    "area",
+    "account",
+    "open_account",
+    "check",
+    "publish",
+    "job",
+    "release",
+    "release_words",
+    "answer",
+    "change",
+)
 
 
 def make_app(studio: Studio) -> Any:
