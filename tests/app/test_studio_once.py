@@ -73,8 +73,9 @@ def published(folder, jobs=None, **changed):
     return job
 
 
-def killed(folder, where):
-    run = subprocess.run([sys.executable, "-c", OTHER, where, json.dumps(TABLES)], cwd=folder, check=False)
+def killed(folder, where, **changed):
+    told = json.dumps({**TABLES, **changed})
+    run = subprocess.run([sys.executable, "-c", OTHER, where, told], cwd=folder, check=False)
     assert run.returncode == 9
 
 
@@ -163,6 +164,17 @@ def test_another_publication_does_not_take_the_charge_of_one_that_was_killed(fol
     assert "for another publication, or with a vault" in job.error["message"]
     assert (job.error["field"], spent(folder)) == ("output.file", 0.5)
     assert not (folder / "visits.sfumato").exists()
+
+
+@pytest.mark.slow
+def test_with_a_vault_that_may_remember_its_noise_nothing_is_drawn_again(folder):
+    output = {"file": "visits.sfumato", "vault": "secrets", "key": "vault.key"}
+    killed(folder, "before the release is written", output=output)
+    job = published(folder, output=output)
+    assert (
+        "or with a vault. Nothing was counted, drawn or recorded now, and that charge stands." in job.error["message"]
+    )
+    assert spent(folder) == 0.5 and not (folder / "visits.sfumato").exists()
 
 
 def test_a_release_that_waits_in_the_outbox_is_put_where_it_belongs(folder, monkeypatch):

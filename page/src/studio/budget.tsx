@@ -32,6 +32,9 @@ export function Budget() {
             <div class="budget-bar" role="img" aria-label={`${there.spent} of ${there.total} spent`}>
               <span class="spent" style={{ width: `${Math.min(100, (100 * ratio(there.spent)) / ratio(there.total))}%` }} />
             </div>
+            <a class="button" href={csvOf(there.history)} download={`${there.dataset}.csv`}>
+              Download these lines (CSV)
+            </a>
             <Spending history={there.history} />
             {there.streams.map((one) => (
               <StreamPart key={one.name} stream={one} />
@@ -41,6 +44,13 @@ export function Budget() {
       </div>
     </div>
   );
+}
+
+/** The lines of an account as a file, made here. */
+function csvOf(history: Entry[]): string {
+  const quoted = (one: string) => `"${one.replaceAll('"', '""')}"`;
+  const rows = history.map((one) => [one.time, one.kind, one.release ?? "", one.epsilon, one.rate, one.cost, one.label].map(quoted).join(","));
+  return `data:text/csv;charset=utf-8,${encodeURIComponent(["time,kind,release,epsilon,rate,cost,label", ...rows].join("\n"))}`;
 }
 
 function Spending({ history }: { history: Entry[] }) {

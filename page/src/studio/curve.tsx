@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { ink } from "./ink";
 import { describedTheme } from "./theme";
 
 interface Props {
@@ -18,8 +19,7 @@ export function Curve({ names, value, low, high, label, stepped = false, height 
   const host = useRef<HTMLDivElement>(null);
   const theme = describedTheme.value;
   useEffect(() => {
-    const ink = (name: string) => getComputedStyle(host.current!).getPropertyValue(name).trim();
-    const soft = { stroke: ink("--soft"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line"), width: 1 } };
+    const soft = { stroke: ink(host.current!, "--soft"), grid: { stroke: ink(host.current!, "--line"), width: 1 }, ticks: { stroke: ink(host.current!, "--line"), width: 1 } };
     const steps = stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {};
     const quiet = { stroke: "transparent", points: { show: false }, ...steps };
     const banded = low !== undefined && high !== undefined;
@@ -31,10 +31,10 @@ export function Curve({ names, value, low, high, label, stepped = false, height 
       cursor: { y: false },
       series: [
         {},
-        { label: "estimate", stroke: ink("--accent"), width: 2, points: { show: names.length <= 60, size: 6, fill: ink("--accent") }, ...steps },
+        { label: "estimate", stroke: ink(host.current!, "--accent"), width: 2, points: { show: names.length <= 60, size: 6, fill: ink(host.current!, "--accent") }, ...steps },
         ...(banded ? [{ label: "high", ...quiet }, { label: "low", ...quiet }] : []),
       ],
-      ...(banded ? { bands: [{ series: [2, 3] as [number, number], fill: ink("--band") }] } : {}),
+      ...(banded ? { bands: [{ series: [2, 3] as [number, number], fill: ink(host.current!, "--band") }] } : {}),
       axes: [{ ...soft, values: (_, ticks) => ticks.map((i) => (Number.isInteger(i) ? (names[i] ?? "") : "")) }, { ...soft, size: 60 }],
     };
     const xs = Array.from(names, (_, i) => i);

@@ -2,6 +2,7 @@
 // Nothing is fetched for it but the tiles of a host that the operator named.
 import type { Map as Drawn, MapMouseEvent, StyleSpecification } from "maplibre-gl";
 import { colour, css, type MapName } from "../shared/palette";
+import { ink } from "./ink";
 import maplibre from "./maplibre";
 import { cellOf, circle, latitude, mercator, planeOf, type Plane } from "./plane";
 import type { Area, CellPlace, GridPlace, Place } from "./state";
@@ -164,7 +165,7 @@ export class PlaceMap {
   // ------------------------------------------------------------------ inside
 
   private ink(name: string): string {
-    return getComputedStyle(this.host).getPropertyValue(name).trim() || "#888888";
+    return ink(this.host, name);
   }
 
   private source(name: string) {

@@ -50,17 +50,14 @@ export interface Plan {
   mechanism_name: string;
   mechanism_in_words: string;
   ask_in_words: string;
-  known: boolean;
   expected_error: number | null;
   typical_error: number | null;
   basis: string;
   worth: string;
   resolution_in_words: string;
   promise: string;
-  unit: string;
   scales: { factor: string; size: string; blocks: number[]; whole: boolean; typical: number }[];
   alternatives: { name: string; options: string; expected_error: number | null; reason: string }[];
-  milliseconds: number;
   warnings: string[];
 }
 export interface Area {

@@ -4,8 +4,6 @@ what, and how it would look on people who do not exist. No data are read here.
 
 from __future__ import annotations
 
-import math
-import time
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +15,6 @@ from sfumato.domain.on_maps import places
 from sfumato.errors import InvalidInput
 from sfumato.mechanism import reference_population
 from sfumato.noise import SeededSource
-from sfumato.planning import Plan
 from sfumato.publication import Publication
 
 MADE_UP = 100_000
@@ -54,21 +51,17 @@ def delta_of(publication: Publication) -> dict[str, Any] | None:
     return None
 
 
-def planned(publication: Publication) -> tuple[Plan, dict[str, Any]]:
-    """The plan, and all that the page shows of it."""
-    begun = time.perf_counter()
+def planned(publication: Publication) -> dict[str, Any]:
+    """All that the page shows of the plan."""
     plan = publication.plan()
-    known = not math.isnan(plan.expected_error)
-    told = {
+    return {
         **plan.to_dict(),
         "mechanism_name": plan.mechanism.name,
         "mechanism_in_words": plan.mechanism.describe(),
         "ask_in_words": plan.workload.describe(),
-        "known": known,
         "worth": plan.worth,
         "resolution_in_words": plan.resolution,
         "promise": str(plan.guarantee),
-        "unit": str(plan.guarantee.protects),
         "scales": [
             {
                 "factor": scale.factor,
@@ -79,9 +72,7 @@ def planned(publication: Publication) -> tuple[Plan, dict[str, Any]]:
             }
             for scale in plan.by_scale
         ],
-        "milliseconds": round(1000 * (time.perf_counter() - begun), 1),
     }
-    return plan, told
 
 
 def worded(publication: Publication) -> dict[str, Any]:

@@ -125,9 +125,7 @@ class Studio:
 
     def plan(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """How accurate it will be, what is not hidden, and what beats what."""
-        publication = self._publication(asked)
-        _, told = planned.planned(publication)
-        return told
+        return planned.planned(self._publication(asked))
 
     def words(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The promise, and what is not hidden."""
