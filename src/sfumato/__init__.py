@@ -61,27 +61,36 @@ from sfumato.workload import (
 
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
-    from sfumato.auditing import audit
+    from sfumato.auditing import Audit, audit
     from sfumato.figures import difference, percent_change
+    from sfumato.signing import SigningKey
+    from sfumato.statement import Statement
     from sfumato.stream import Stream
+    from sfumato.verification import Verification, verify
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
+    "Audit": "sfumato.auditing",
     "Bernoulli": "sfumato.allocation",
     "Empirical": "sfumato.allocation",
     "Markov": "sfumato.allocation",
     "Periodic": "sfumato.allocation",
+    "SigningKey": "sfumato.signing",
+    "Statement": "sfumato.statement",
     "Stream": "sfumato.stream",
+    "Verification": "sfumato.verification",
     "allocate": "sfumato.allocation",
     "audit": "sfumato.auditing",
     "difference": "sfumato.figures",
     "percent_change": "sfumato.figures",
+    "verify": "sfumato.verification",
 }
 
 __all__ = [
     "ABSENT",
     "H3",
     "Answer",
+    "Audit",
     "AuditFailed",
     "Bernoulli",
     "BudgetExceeded",
@@ -116,6 +125,8 @@ __all__ = [
     "SeededSource",
     "SfumatoError",
     "SfumatoWarning",
+    "SigningKey",
+    "Statement",
     "Stream",
     "Table",
     "Times",
@@ -123,6 +134,7 @@ __all__ = [
     "Undelivered",
     "Vault",
     "VaultError",
+    "Verification",
     "Workload",
     "__version__",
     "adjacent",
@@ -159,6 +171,7 @@ __all__ = [
     "scales",
     "threshold",
     "unbounded",
+    "verify",
     "within",
     "workload_from_text",
 ]

@@ -247,6 +247,10 @@ def test_from_a_file_to_an_explored_release(browser, folder):
         go(page, "Budget")
         page.get_by_role("heading", name="default: ε 2 of 3 left").wait_for()
         page.get_by_role("cell", name="account opened").wait_for()
+        with page.expect_download() as loading:
+            page.get_by_role("button", name="Download the statement").click()
+        assert loading.value.suggested_filename == "statement-default.html"
+        assert "default" in Path(loading.value.path()).read_text(encoding="utf-8")
         seen.require_clean()
 
 

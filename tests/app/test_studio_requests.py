@@ -276,6 +276,14 @@ def test_an_account_is_opened_and_shown(post, folder):
     assert post("account", ledger="new.db")[1]["history"][0]["kind"] == "open"
 
 
+def test_the_statement_is_the_ledger_s(post, folder):
+    _, told = post("statement", ledger="budget.db")
+    assert told["html"] == sf.Ledger(folder / "budget.db").statement().to_html()
+    _, told = post("statement", ledger="none.db")
+    assert told["error"]["kind"] == "LedgerError"
+    assert not (folder / "none.db").exists()
+
+
 def test_streams_are_shown_and_not_published(post, folder):
     line = sf.Line(0, 1, cells=4)
     ledger = sf.Ledger(folder / "budget.db")

@@ -1,9 +1,12 @@
 // What was spent, on what, and what is left.
+import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { Account, account, readAccount, type Entry, type Stream } from "./account";
+import { Account, account, readAccount, type Entry, type Opened, type Stream } from "./account";
 import { Curve } from "./curve";
-import { Panel } from "./parts";
+import { ask } from "./api";
+import { Note, Panel } from "./parts";
 import { ratio } from "./publish";
+import { text, troubleOf } from "./state";
 
 export function Budget() {
   useEffect(() => void readAccount(), []);
@@ -32,9 +35,15 @@ export function Budget() {
             <div class="budget-bar" role="img" aria-label={`${there.spent} of ${there.total} spent`}>
               <span class="spent" style={{ width: `${Math.min(100, (100 * ratio(there.spent)) / ratio(there.total))}%` }} />
             </div>
-            <a class="button" href={csvOf(there.history)} download={`${there.dataset}.csv`}>
-              Download these lines (CSV)
-            </a>
+            <div class="buttons">
+              <button type="button" onClick={() => void download(there)}>
+                Download the statement
+              </button>
+              <a class="button" href={csvOf(there.history)} download={`${there.dataset}.csv`}>
+                Download these lines (CSV)
+              </a>
+            </div>
+            {refused.value && <Note kind="bad">{refused.value}</Note>}
             <Spending history={there.history} />
             {there.streams.map((one) => (
               <StreamPart key={one.name} stream={one} />
@@ -44,6 +53,23 @@ export function Budget() {
       </div>
     </div>
   );
+}
+
+const refused = signal<string | null>(null);
+
+/** The statement for auditors, a page of its own, handed to the browser as a file. */
+async function download({ dataset }: Opened): Promise<void> {
+  refused.value = null;
+  try {
+    const { html } = await ask<{ html: string }>("statement", { ledger: text("account.ledger"), dataset });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([html], { type: "text/html" }));
+    link.download = `statement-${dataset}.html`;
+    link.click();
+    window.setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  } catch (error) {
+    refused.value = troubleOf(error).message;
+  }
 }
 
 /** The lines of an account as a file, made here. */

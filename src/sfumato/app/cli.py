@@ -1,6 +1,4 @@
-"""`sfumato`: init, plan, check, publish, refine, query, rate, compare, suppress, plot, stream, audit, ledger, vault,
-studio, demo.
-"""
+"""`sfumato`: init, plan, publish, query, rate, compare, stream, audit, statement, sign, verify, studio, …"""
 
 from __future__ import annotations
 
@@ -11,7 +9,20 @@ from typing import Annotated, Any
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, check, figures, init, ledger, options, preflight, query, stream, vault
+from sfumato.app import (
+    audit,
+    check,
+    figures,
+    init,
+    ledger,
+    options,
+    preflight,
+    query,
+    signing,
+    statement,
+    stream,
+    vault,
+)
 from sfumato.app import demo as demonstration
 from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
@@ -30,10 +41,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a traceback with local variables could show private data
     help="Publish where and when things happened with differential privacy tuned to distance.",
     epilog="Exit codes: 2 wrong argument, 3 budget spent, 4 file or ledger unreadable, 5 too large, 6 extra missing, "
-    "7 audit failed, 8 the data look grossly wrong (check, stream --check, publish --strict) or nobody agreed.",
+    "7 audit or verification failed, 8 the data look grossly wrong (check, stream --check, publish --strict) or nobody "
+    "agreed.",
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
+app.add_typer(signing.app, name="key")
 app.command()(init.init)
 app.command()(query.query)
 app.command()(figures.rate)
@@ -43,6 +56,9 @@ app.command(cls=Keyed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)
 app.command()(studio)
+app.command()(statement.statement)
+app.command()(signing.sign)
+app.command()(signing.verify)
 
 
 def main() -> None:

@@ -131,6 +131,33 @@ def in_words(record: Record) -> str:
     return f"{record}" + ("; distances hold for places inside the bounds of all its releases" if inside else "")
 
 
+def account_in_words(account: Account) -> str:
+    """What an account hides, under a policy or as a relation between records; or that its first release will say."""
+    record = rows.record_of(account)
+    if record is not None:
+        return in_words(record)
+    policy = rows.policy_of(account)
+    return "what its first release will say" if policy is None else policy.describe()
+
+
+def exchanged(target: Account, other: Account) -> int | None:
+    """How many steps of another account's promise one change of the target's takes; None where nobody can say.
+
+    ε under different relations do not add: only the same relation and unit, or a policy whose price the target knows.
+    """
+    if None in (target.unit, other.unit):
+        return None
+    if target.terms == other.terms:
+        return 1
+    policy = rows.policy_of(other)
+    if policy is None or other.unit is None:
+        return None
+    try:
+        return rate_of(target, policy, other.unit)
+    except (InvalidInput, PolicyMismatch, TooLarge):
+        return None
+
+
 def rate_of(
     account: Account, policy: Policy, unit: Unit, *, filtered: Collection[str] = (), dropped: Collection[str] = ()
 ) -> int:

@@ -5,14 +5,17 @@ They are ways out: none of them is read back as a release. What they need is imp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sfumato.auditing import Audit
+    from sfumato.ledger import Ledger
     from sfumato.release.release import Release
+    from sfumato.statement import Statement
 
 
 class Outward:
@@ -152,6 +155,31 @@ class Outward:
 
         frame = self.to_geopandas(level, by=by, where=where, density=density, confidence=confidence)
         return to_geoparquet(frame, path, version)
+
+    def statement(
+        self,
+        *,
+        ledger: Ledger | None = None,
+        audit: Audit | Sequence[Audit] | None = None,
+        facts: Mapping[str, str] | None = None,
+        title: str | None = None,
+    ) -> Statement:
+        """One page for an auditor, made from the release alone: what was published and promised, and first of all what
+        is not hidden. With a `ledger`, the account's extract and what is left in it; `audit` is what `sf.audit` found.
+
+        `facts` are what only the publisher knows, such as {"Publisher": "City of X", "Purpose": "…"}; they are marked
+        as the publisher's words.
+
+        >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+        >>> print(plan.publish(np.array([3, 0, 5, 1])).statement(title="Visits by hour"))
+        # Visits by hour
+        <BLANKLINE>
+        ## Not hidden
+        ...
+        """
+        from sfumato.statement import statement_of_release  # the door to what is told to auditors
+
+        return statement_of_release(self._release, ledger=ledger, audit=audit, facts=facts, title=title)
 
     def plot(
         self,

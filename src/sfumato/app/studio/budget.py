@@ -59,6 +59,11 @@ def shown(place: str, dataset: str | None) -> dict[str, Any]:
     }
 
 
+def stated(place: str, dataset: str | None) -> str:
+    """The statement of an account for auditors, as HTML."""
+    return Ledger(place, dataset=dataset or "default").statement().to_html()
+
+
 def created(place: str, dataset: str | None, epsilon: Any, hide: Any, fixed: Any) -> dict[str, Any]:
     """A new account with a total."""
     relation = None if not hide else relation_from_text(str(hide))

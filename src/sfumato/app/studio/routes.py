@@ -139,6 +139,10 @@ class Studio:
         """The accounts of a ledger."""
         return budget.shown(self._ledger(asked), _text(asked, "dataset"))
 
+    def statement(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The statement of an account, as a page of its own."""
+        return {"html": budget.stated(self._ledger(asked), _text(asked, "dataset"))}
+
     def open_account(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """A new account."""
         place, dataset = self._ledger(asked), _text(asked, "dataset")
@@ -257,6 +261,7 @@ _DONE = (
     "area",
     "account",
     "open_account",
+    "statement",
     "check",
     "publish",
     "job",
