@@ -62,7 +62,7 @@ DOORS = {
     ("relations/relation.py", "policies"),
 }
 HEAVY = ["duckdb", "polars", "pandas", "pyarrow", "matplotlib", "networkx", "pyspark", "typer", "rich"]
-HEAVY += ["geopandas", "shapely", "pyproj", "h3"]
+HEAVY += ["geopandas", "shapely", "pyproj", "h3", "starlette", "uvicorn"]
 LONGEST_FILE = 400
 
 
