@@ -8,6 +8,7 @@ JOBS   ?= 2
 
 demo: $(VENV)/.demo
 	$(BIN)/sfumato demo
+	@echo "Here python and sfumato live in $(VENV); for this shell: source $(BIN)/activate"
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -n $(JOBS)
