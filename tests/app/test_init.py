@@ -141,3 +141,10 @@ def test_types_speak_where_there_are_some():
     found = guessed([*columns, Column("made", "TIMESTAMP")])
     assert (found.place, found.category, found.entity) == (None, None, None)
     assert found.time == Column("made", "TIMESTAMP")
+
+
+@pytest.mark.parametrize("name", ["started_at", "startedAt", "created_at", "pickup_datetime"])
+def test_times_of_bike_trips_are_found_by_their_names_in_files_without_types(name):
+    found = guessed([Column(one, None) for one in ("ride_id", "start_lat", "start_lng", name)])
+    assert found.time == Column(name, None)
+    assert found.place is not None and found.place[0].name == "start_lng"

@@ -139,3 +139,24 @@ def test_nothing_of_it_enters_a_release(tmp_path):
         assert not any(word in b" ".join(described.values()) for word in (b"outside", b"gross", b"share"))
     assert seen[0] == seen[1]
     assert ledger.spent == 2
+
+
+SWAPPED = "'start_lat' is read as x, the longitude, and 'start_lng' as y, the latitude: by their names they are swapped"
+ON_THE_GROUND = sf.Grid(bounds=(40.5, -74.3, 40.95, -73.7), cell="5 km")  # latitude first, as the columns
+
+
+@pytest.mark.parametrize("how", [{"x": "start_lat", "y": "start_lng"}, {"lon": "start_lat", "lat": "start_lng"}])
+def test_latitude_and_longitude_swapped_in_columns_and_bounds_alike_are_told_by_their_names(how):
+    rows = {"start_lat": LAT, "start_lng": LON}
+    with pytest.warns(sf.DeclarationWarning, match=SWAPPED) as told:
+        counts = sf.count(rows, ON_THE_GROUND, **how)
+    assert counts.values.sum() == 400 and told[0].filename == __file__
+    assert "Give lon='start_lng', lat='start_lat', and bounds=(lon0, lat0, lon1, lat1)." in str(told[0].message)
+
+
+@pytest.mark.filterwarnings("error::sfumato.DeclarationWarning")
+@pytest.mark.parametrize("names", [("start_lng", "start_lat"), ("flat", "along"), ("plateau", "longest")])
+def test_other_names_of_columns_are_nobodys_business(names):
+    across, up = names
+    domain = sf.Grid(bounds=NEW_YORK, cell="5 km")
+    assert sf.count({across: LON, up: LAT}, domain, x=across, y=up).values.sum() == 400

@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _ACROSS = frozenset({"lon", "lng", "long", "longitude"})
 _UP = frozenset({"lat", "latitude"})
 _PLAIN = (("x", "y"), ("easting", "northing"))
-_TIMES = frozenset({"t", "time", "timestamp", "datetime", "date", "when", "ts"})
+_TIMES = frozenset({"t", "time", "timestamp", "datetime", "date", "when", "ts", "at", "started"})
 _PERSONS = frozenset(
     {
         "user", "userid", "person", "personid", "patient", "customer", "client", "subscriber", "member", "rider",

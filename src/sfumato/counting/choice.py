@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from sfumato.counting.columns import Both, Columns, Index
+from sfumato.counting.doubts import warn_of_swapped
 from sfumato.domain import Axis, Domain, Ground, Places
 from sfumato.domain.factor import PLACE
 from sfumato.domain.ground import WGS84
@@ -43,6 +44,10 @@ def choose_columns(
     for axis, column in (*_lettered(domain, by_order), *(keywords or {}).items(), *_listed(domain, by_name)):
         if chosen.setdefault(axis, column) != column:
             raise InvalidInput(f"The column of axis {axis!r} is given twice. Name it once.")
+    if place is not None and isinstance(chosen.get(place.name), tuple):
+        warn_of_swapped(*chosen[place.name])
+    elif place is None and ground is not None:
+        warn_of_swapped(*(chosen.get(axis.name) for axis in ground))
     return Columns(tuple(chosen[axis.name] if axis.name in chosen else _usual(axis) for axis in domain.axes), entity)
 
 
