@@ -23,6 +23,8 @@ def replacing(path: str | Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
     """
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder, and nothing was written", str(target.parent))
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -29,7 +29,7 @@ def test_create_refuses_an_account_that_is_there(place: str, epsilon: int) -> No
         Ledger.create(place, epsilon=epsilon)
     assert str(caught.value) == (
         f"There is an account 'default' in '{place}' already. Nothing was created or changed. Open it with "
-        f"Ledger('{name}'), or create one for another dataset."
+        f"sf.Ledger('{name}'), or create one for another dataset."
     )
     assert Ledger(place).history() == before
 

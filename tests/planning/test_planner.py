@@ -183,7 +183,7 @@ POLICY = sf.threshold(LINE, 1)
     [
         (
             lambda: sf.plan(LINE, sf.ranges(), 1),
-            "policy=Line is not a policy. Build one, such as sf.within(grid, delta=0.01).",
+            "policy=Line is not a policy. Build one, such as sf.policy(grid, hide=sf.move(0.01)).",
         ),
         (lambda: sf.plan(POLICY, "ranges", 1), "workload=str is not a workload. Use sf.ranges(), sf.histogram(), …"),
         (lambda: planned(POLICY, epsilon=0), "epsilon=0 must be greater than zero. Nothing was drawn or recorded."),
@@ -194,6 +194,10 @@ POLICY = sf.threshold(LINE, 1)
         (lambda: planned(POLICY, epsilon=float("inf")), "epsilon=inf is not a finite number."),
         (lambda: planned(POLICY, epsilon=True), "epsilon=True is not a number."),
         (lambda: planned(POLICY, branching=2), "branching: options belong to a mechanism; name it with mechanism=…."),
+        (
+            lambda: planned(POLICY, max_entity=3),
+            "max_entity: options belong to a mechanism; name it with mechanism=…. Did you mean 'max_per_entity'?",
+        ),
         (lambda: planned(POLICY, max_per_entity=0), "max_per_entity=0 must be a whole number of at least 1."),
         (lambda: planned(POLICY, max_per_entity=1.5), "max_per_entity=1.5 must be a whole number of at least 1."),
         (

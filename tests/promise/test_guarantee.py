@@ -292,7 +292,7 @@ def test_a_guarantee_survives_a_file(policy: Policy, more: dict[str, object]) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"policy": "within"}, "policy=str is not a policy. Build one, such as sf.within(grid, delta=0.01)."),
+        ({"policy": "within"}, "policy=str is not a policy. Build one, such as sf.policy(grid, hide=sf.move(0.01))."),
         ({"epsilon": 0}, "epsilon=0 must be greater than zero. Nothing was drawn or recorded."),
         ({"unit": "household"}, "unit='household' is not known. Use 'record' or 'person'."),
         (

@@ -70,6 +70,16 @@ BAD = {
         "counts of type bool are not whole numbers. Nothing was drawn or recorded. "
         "Pass an integer array, such as counts.astype(int).",
     ),
+    "a path": (
+        {"counts": "visits.csv"},
+        "counts of type <U10 are not whole numbers. Nothing was drawn or recorded. "
+        "Data are counted first: plan.publish(sf.count(data, domain, …), ledger=…).",
+    ),
+    "records": (
+        {"counts": {"x": [0.5]}},
+        "counts of type object are not whole numbers. Nothing was drawn or recorded. "
+        "Data are counted first: plan.publish(sf.count(data, domain, …), ledger=…).",
+    ),
     "shape": (
         {"counts": COUNTS[:3]},
         "counts of shape (3,) do not fit the domain's shape (4,). Nothing was drawn or recorded.",

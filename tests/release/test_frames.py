@@ -217,3 +217,12 @@ def test_without_xarray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(sf.MissingExtra, match=r"pip install 'sfumato\[xarray\]'"):
         known(GRID, range(30)).to_xarray()
+
+
+def test_a_folder_that_is_not_there_is_named_and_nothing_is_written(tmp_path):
+    release = sf.plan(sf.unbounded(sf.Line(0, 4, cells=4)), sf.histogram(), 1).publish(np.arange(4))
+    for write in (release.save, release.to_csv, release.to_html):
+        with pytest.raises(FileNotFoundError, match="no such folder, and nothing was written") as caught:
+            write(tmp_path / "none" / "a-file")
+        assert caught.value.filename == str(tmp_path / "none")
+    assert not list(tmp_path.iterdir())

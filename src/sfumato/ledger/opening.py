@@ -57,7 +57,7 @@ class Opening:
             if account is not None and only_new:
                 raise InvalidInput(
                     f"There is an account '{self.dataset}' in '{self.store.place}' already. Nothing was created or "
-                    f"changed. Open it with Ledger({self._arguments}), or create one for another dataset."
+                    f"changed. Open it with sf.Ledger({self._arguments}), or create one for another dataset."
                 )
             if account is None:
                 if self.total is None:  # it went between two looks
@@ -90,7 +90,7 @@ class Opening:
     def _no_ledger(self) -> InvalidInput:
         return InvalidInput(
             f"There is no ledger '{self.store.place}'. Nothing was created, drawn or recorded. Check the path; a new "
-            f"ledger is made once, with its total: Ledger.create({self._arguments}, epsilon=1.0)."
+            f"ledger is made once, with its total: sf.Ledger.create({self._arguments}, epsilon=1.0)."
         )
 
     def _no_account(self) -> InvalidInput:
@@ -100,7 +100,7 @@ class Opening:
         return InvalidInput(
             f"There is no account '{self.dataset}' in the ledger '{self.store.place}'. Nothing was created, drawn or "
             f"recorded. {listed}Name one that is there; a new account is made once, with its total: "
-            f"Ledger.create({self._arguments}, epsilon=1.0)."
+            f"sf.Ledger.create({self._arguments}, epsilon=1.0)."
         )
 
 

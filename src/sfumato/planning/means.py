@@ -144,7 +144,7 @@ def plan_means(
     budget = plannable(epsilon, "epsilon")
     if not isinstance(policy, Policy):
         raise InvalidInput(
-            f"policy={type(policy).__name__} is not a policy. Build one, such as sf.within(grid, delta=0.01)."
+            f"policy={type(policy).__name__} is not a policy. Build one, such as sf.policy(grid, hide=sf.move(0.01))."
         )
     seen = policy if values is None else with_values(policy, values)
     value = seen.values

@@ -26,6 +26,7 @@ from sfumato.mechanism import (
     variants,
 )
 from sfumato.mechanism import fresh as build
+from sfumato.naming import nearest
 from sfumato.noise import DiscreteLaplace
 from sfumato.planning.plan import Alternative, Plan
 from sfumato.planning.rehearsal import public_counts, rehearsed_error
@@ -39,6 +40,8 @@ from sfumato.workload import Workload
 BYTES_PER_CELL = 96
 # A search over widths ends after so many that are this much worse than the best so far.
 RISES, WORSE = 3, 1.3
+
+OWN_KEYWORDS = ("mechanism", "strategy", "max_per_entity", "like", "records", "values")
 
 
 def plan(
@@ -334,7 +337,8 @@ def _checked(
     if not isinstance(workload, Workload):
         raise InvalidInput(f"workload={type(workload).__name__} is not a workload. Use sf.ranges(), sf.histogram(), …")
     if options and mechanism is None:
-        raise InvalidInput(f"{', '.join(options)}: options belong to a mechanism; name it with mechanism=….")
+        near = "".join(nearest(name, OWN_KEYWORDS) for name in options)
+        raise InvalidInput(f"{', '.join(options)}: options belong to a mechanism; name it with mechanism=….{near}")
     budget = plannable(epsilon, "epsilon")
     count = None if max_per_entity is None else positive_int(max_per_entity, "max_per_entity")
     count = bound_of(policy, count)
@@ -345,7 +349,7 @@ def _checked(
 def _known_policy(policy: Policy) -> Policy:
     if not isinstance(policy, Policy):
         raise InvalidInput(
-            f"policy={type(policy).__name__} is not a policy. Build one, such as sf.within(grid, delta=0.01)."
+            f"policy={type(policy).__name__} is not a policy. Build one, such as sf.policy(grid, hide=sf.move(0.01))."
         )
     return policy
 

@@ -50,7 +50,7 @@ def policy(
     if not isinstance(hide, Relation):
         raise InvalidInput(
             f"hide={type(hide).__name__} is not a relation. Say what may change, such as sf.move(0.01), "
-            "sf.change('mode'), sf.anything() or sf.presence(), joined with | and &."
+            "sf.change('mode'), sf.anything() or sf.presence(), joined with | and &; of text, sf.relation_from_text(…)."
         )
     seen = placed(hide, domain)
     named = _named(domain, public)

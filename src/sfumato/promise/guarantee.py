@@ -68,7 +68,8 @@ class Guarantee:
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):
             raise InvalidInput(
-                f"policy={type(self.policy).__name__} is not a policy. Build one, such as sf.within(grid, delta=0.01)."
+                f"policy={type(self.policy).__name__} is not a policy. Build one, such as "
+                "sf.policy(grid, hide=sf.move(0.01))."
             )
         checked = unit_of(self.unit, self.max_per_entity)
         slack = fraction(self.slack, "slack")
