@@ -191,7 +191,7 @@ def test_a_new_ledger_needs_its_total(path: Path) -> None:
         Ledger(path)
     assert str(caught.value) == (
         f"There is no ledger '{path}'. Nothing was created, drawn or recorded. Check the path; a new ledger is made "
-        "once, with its total: sf.Ledger.create('budget.db', epsilon=1.0)."
+        "once, with its total: sf.Ledger.create('budget.db', epsilon=1.0), or sfumato ledger create."
     )
     assert not path.exists()
 
@@ -204,7 +204,7 @@ def test_a_new_account_in_an_old_ledger_needs_its_total(place: str) -> None:
     assert str(caught.value) == (
         f"There is no account 'trips' in the ledger '{place}'. Nothing was created, drawn or recorded. Its accounts "
         "are 'default'. Name one that is there; a new account is made once, with its total: "
-        f"sf.Ledger.create('{name}', dataset='trips', epsilon=1.0)."
+        f"sf.Ledger.create('{name}', dataset='trips', epsilon=1.0), or sfumato ledger create."
     )
     assert len(Ledger(place).accounts()) == 1
 

@@ -43,7 +43,7 @@ def test_a_ledger_on_a_server_has_no_file(url: str) -> None:
 def test_nothing_is_made_where_no_total_is_given(server: Server, database: str, url: str) -> None:
     assert _refusal(InvalidInput, lambda: Ledger(url)) == (
         f"There is no ledger '{url}'. Nothing was created, drawn or recorded. Check the path; a new ledger is made "
-        f"once, with its total: sf.Ledger.create('{url}', epsilon=1.0)."
+        f"once, with its total: sf.Ledger.create('{url}', epsilon=1.0), or sfumato ledger create."
     )
     assert server.execute(database, "SELECT to_regnamespace('sfumato')") == [(None,)]
 

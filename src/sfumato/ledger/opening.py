@@ -90,7 +90,8 @@ class Opening:
     def _no_ledger(self) -> InvalidInput:
         return InvalidInput(
             f"There is no ledger '{self.store.place}'. Nothing was created, drawn or recorded. Check the path; a new "
-            f"ledger is made once, with its total: sf.Ledger.create({self._arguments}, epsilon=1.0)."
+            f"ledger is made once, with its total: sf.Ledger.create({self._arguments}, epsilon=1.0), or sfumato ledger "
+            "create."
         )
 
     def _no_account(self) -> InvalidInput:
@@ -100,7 +101,7 @@ class Opening:
         return InvalidInput(
             f"There is no account '{self.dataset}' in the ledger '{self.store.place}'. Nothing was created, drawn or "
             f"recorded. {listed}Name one that is there; a new account is made once, with its total: "
-            f"sf.Ledger.create({self._arguments}, epsilon=1.0)."
+            f"sf.Ledger.create({self._arguments}, epsilon=1.0), or sfumato ledger create."
         )
 
 

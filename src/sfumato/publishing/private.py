@@ -94,11 +94,11 @@ def private_counts(
         except ValueError as error:
             raise InvalidInput("counts are not an array of numbers. Nothing was drawn or recorded.") from error
         if array.dtype.kind not in "iu":
-            numbers = "Pass an integer array, such as counts.astype(int)."
-            records = "Data are counted first: plan.publish(sf.count(data, domain, …), ledger=…)."
+            rounded = "Pass an integer array, such as counts.astype(int)."
+            uncounted = "Data are counted first: plan.publish(sf.count(data, domain, …), ledger=…)."
             raise InvalidInput(
                 f"counts of type {array.dtype} are not whole numbers. Nothing was drawn or recorded. "
-                f"{numbers if array.dtype.kind in 'bf' else records}"
+                f"{rounded if array.dtype.kind in 'bf' else uncounted}"
             )
         if array.shape != domain.shape:
             raise InvalidInput(
