@@ -100,9 +100,11 @@ def _unchanged(policy: Policy) -> str:
 
 def _published(release: Release) -> Section:
     tables = release.mechanism.by_tables
-    what = f"estimated numbers of records in {release.domain.size:,} cells"
+    what = "numbers of records" if release.values is None else release.values.describe()
+    where = f"{release.domain.size:,} cells"
     if tables is not None:
-        what = f"estimated numbers of records in {len(tables.tables.sets)} tables, {release.estimates.size:,} figures"
+        where = f"{len(tables.tables.sets)} tables, {release.estimates.size:,} figures"
+    what = f"estimated {what}; in {where}" if release.values is not None else f"estimated {what} in {where}"
     told = [("Release", release.id), ("What", what), ("When", when(release.created))]
     told += [(f"Along {name}", words) for name, words in _factors(release)]
     told.append(("Made to answer", release.workload))
@@ -150,9 +152,10 @@ def _promise(guarantee: Guarantee) -> Section:
 
 def _unit(guarantee: Guarantee) -> Section:
     bound = guarantee.max_per_entity
+    counted = "cells a person is counted in" if guarantee.policy.covers_persons else "records counted of a person"
     facts = [
         ("Unit of privacy", str(guarantee.protects)),
-        ("Most records counted of a person", "no bound" if bound is None else str(bound)),
+        (f"Most {counted}", "no bound" if bound is None else str(bound)),
     ]
     if guarantee.replacement > 1:
         facts.append(("Factor for records that take another's place", str(guarantee.replacement)))
@@ -183,7 +186,11 @@ def _standard(guarantee: Guarantee) -> Iterator[str]:
 
 def _mechanism(release: Release) -> Section:
     mechanism = release.mechanism
-    facts = [("Mechanism", mechanism.describe()), ("Spends at most", f"ε = {text(mechanism.epsilon)} a step")]
+    units, step = release.guarantee.policy.units, text(mechanism.epsilon)
+    spends = f"ε = {step} a step"
+    if units > 1:
+        spends = f"ε = {text(mechanism.epsilon * units)} a step: {units:,} units of the sums, each at ε = {step}"
+    facts = [("Mechanism", mechanism.describe()), ("Spends at most", spends)]
     if mechanism.linear is not None:
         laws = sorted({law.rate for law, _ in mechanism.linear.noises(None)})
         scales = " and ".join(text(1 / rate) for rate in laws) or "none: nothing has to be hidden"
@@ -279,12 +286,19 @@ def _figures(release: Release, ledger: Ledger | None, audits: Sequence[Audit]) -
         "guarantee": guarantee.to_dict() | {"policy": _named(guarantee)},
         "mechanism": release.mechanism.spec(),
         "standard": is_standard(guarantee.policy),
-        "units": release.total if guarantee.policy.total_is_public and guarantee.unit == "record" else None,
+        "units": _records_known(release),
         "cells": list(release.domain.shape),
         "software": f"sfumato {__version__}",
         "audits": [one.to_dict() for one in audits],
         "account": None if ledger is None else account_figures(ledger),
     }
+
+
+def _records_known(release: Release) -> int | None:
+    """The number of records, where it is public; a public sum of values is none."""
+    guarantee = release.guarantee
+    known = guarantee.policy.total_is_public and guarantee.unit == "record" and release.values is None
+    return int(release.total) if known and release.total is not None else None
 
 
 def _named(guarantee: Guarantee) -> dict[str, Any]:
