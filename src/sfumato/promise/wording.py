@@ -284,7 +284,8 @@ def _known_of_values(policy: Policy) -> Iterator[str]:
         if stays:
             yield f"No step changes its {' and '.join(stays)}: which a record has is not hidden."
         if values.name in named:
-            yield f"A record without a {values.name} is none: that one has a value at all is not hidden by a change of it."
+            none = f"A record without a {values.name} is none"
+            yield f"{none}: that one has a value at all is not hidden by a change of it."
 
 
 def _multiple(epsilon: Fraction, steps: float) -> str:
