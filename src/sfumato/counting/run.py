@@ -19,7 +19,7 @@ from sfumato.counting.native import count_native, is_dear, refuse_dear
 from sfumato.counting.person_cells import PersonCells
 from sfumato.counting.points import is_geographic, unfolded
 from sfumato.counting.progress import Progress, advancing
-from sfumato.counting.summed import person_of, summed_by
+from sfumato.counting.summed import person_of, refuse_spark, summed_by
 from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
@@ -166,6 +166,8 @@ def count(
     chosen = choose_columns(read, (x, y, z), columns, entity, axes)
     with closing(Database()) as database:
         view = open_view(data, chosen.fields(read), database)
+        if summed is not None:
+            refuse_spark(view.frame, summed)
         if engine == "native" and not is_native(view.frame):
             raise InvalidInput(
                 "engine='native' on Ibis is for DuckDB and Polars: how other backends calculate is not tested. Nothing "
