@@ -48,8 +48,14 @@ def refuse_dear(domain: Domain) -> None:
 
 def count_native(view: View, domain: Domain, *, drop: bool) -> tuple[NDArray[np.int64], CountReport]:
     """The flat counts and the report. A lazy frame stays lazy until its group-by is collected."""
+    empty_tally(domain)  # or a refusal
+    grouped = hushed("The records could not be counted", lambda: grouped_keys(view, domain), view.advice)
+    return from_keys(grouped, view, domain, drop=drop)
+
+
+def from_keys(grouped: Any, view: View, domain: Domain, *, drop: bool) -> tuple[NDArray[np.int64], CountReport]:
+    """The same of a table of keys and how many rows have them."""
     tally = empty_tally(domain)
-    grouped = hushed("The records could not be counted", lambda: _grouped(view, domain), view.advice)
     keys, records = _whole_numbers(grouped["key"]), _whole_numbers(grouped["records"])
     if (keys == 2 * domain.size).any() and not drop:
         raise InvalidInput(unknown_label(" or ".join(a.name for a in domain.axes if a.reads == "labels")))
@@ -67,7 +73,7 @@ def count_native(view: View, domain: Domain, *, drop: bool) -> tuple[NDArray[np.
     )
 
 
-def _grouped(view: View, domain: Domain) -> Any:
+def grouped_keys(view: View, domain: Domain) -> Any:
     """An Arrow table of keys and how many rows have them."""
     import narwhals as nw
 

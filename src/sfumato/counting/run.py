@@ -12,9 +12,12 @@ from sfumato.counting.choice import check_keywords, choose_columns, ground_of, p
 from sfumato.counting.counts import Counts
 from sfumato.counting.frames import is_native
 from sfumato.counting.inputs import Database, is_files, open_view
+from sfumato.counting.keyed import Keyed
 from sfumato.counting.native import count_native, is_dear, refuse_dear
 from sfumato.counting.points import is_geographic, unfolded
 from sfumato.counting.progress import Progress, advancing
+from sfumato.counting.spark import is_spark
+from sfumato.counting.spark_count import count_spark
 from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
@@ -146,6 +149,7 @@ def count(
         refuse_dear(domain)
     layout = None if tables is None else _layout(tables, domain, engine)
     randomness = SystemSource() if source is None else require(source)
+    choice = None if limit is None else Keyed.drawn(limit, randomness)
     data, columns, transformed = _unfolded(data, domain, columns, axes, by_two=x is not None or y is not None)
     chosen = choose_columns(domain, (x, y, z), columns, entity, axes)
     with closing(Database()) as database:
@@ -156,7 +160,11 @@ def count(
                 "was counted. Leave engine= out: the needed columns are then brought here, batch by batch."
             )
         stays = layout is None and entity is None and _stays(view.frame, domain)
-        if engine == "native" or (engine is None and stays):
+        if is_spark(view.frame):
+            with advancing(progress, None) as advance:
+                tally, report = count_spark(view, domain, drop=drop, choice=choice, tables=layout, engine=engine)
+                advance(report.rows or 0)
+        elif engine == "native" or (engine is None and stays):
             tally, report = count_native(view, domain, drop=drop)
         else:
             stream = Batches(view, domain, database, entity=entity)

@@ -1,0 +1,160 @@
+"""While Spark counts, its logs say nothing: an engine that fails quotes the record that it could not read.
+
+What is silenced: the loggers of tasks, jobs and executors in the driver of classic Spark and on its workers, and those
+by which PySpark itself prints the message of an error. They speak again when the count is over, also when it failed or
+was interrupted; with several counts at a time, when the last one is. An executor that joins meanwhile is not silenced;
+and what the server of Connect writes is for whoever runs it to say. For these ``docs/engines.md`` has the lines of a
+log4j2.properties.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from sfumato.errors import DataWarning, warn_caller
+
+JVM = (
+    "org.apache.spark.scheduler.TaskSetManager",
+    "org.apache.spark.scheduler.DAGScheduler",
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.api.python",
+    "org.apache.spark.sql.execution.python",
+    "org.apache.spark.util.Utils",
+)
+"""Loggers of the JVM that print what a task failed with."""
+PYTHON = "SQLQueryContextLogger", "DataFrameQueryContextLogger"
+"""Those of PySpark that print the message of an error that it raises."""
+
+_LOG4J = "org.apache.logging.log4j"
+_LEVEL = re.compile(r":([A-Z]+) ")
+_PATIENCE = 20.0
+
+_lock = threading.Lock()
+_holders: list[object] = []
+_undo: list[Callable[[], None]] = []
+
+
+@contextlib.contextmanager
+def silent(session: Any) -> Iterator[None]:
+    """Silence for the length of a block."""
+    holder = object()
+    context = getattr(session, "_sc", None)  # Connect has none
+    with _lock:
+        _holders.append(holder)
+        if len(_holders) == 1:
+            _undo.append(_hush_python())
+            if context is not None:
+                found = _tried(_hush_driver, context), _tried(_hush_executors, session)
+                _undo.extend(undo for undo in found if undo)
+    try:
+        yield
+    except BaseException:
+        if context is not None:  # parts that are being stopped say why, after the count has failed
+            _tried(_wait_for_tasks, context)
+        raise
+    finally:
+        with _lock:
+            _holders.remove(holder)
+            while _undo and not _holders:
+                _tried(_undo.pop())
+
+
+def _wait_for_tasks(context: Any) -> None:
+    """Until no worker does anything, or for some seconds."""
+    tracker, until = context._jsc.sc().statusTracker(), time.monotonic() + _PATIENCE
+    while time.monotonic() < until and any(each.numRunningTasks() for each in tracker.getExecutorInfos()):
+        time.sleep(0.05)
+    time.sleep(0.2)  # what was heard last is being written
+
+
+def _hush_python() -> Callable[[], None]:
+    try:
+        from pyspark.logger import PySparkLogger  # it must make them: a plain logger of the name would not do
+    except ImportError:  # before Spark 4 there were none
+        return lambda: None
+    before = {logger: logger.disabled for logger in map(PySparkLogger.getLogger, PYTHON)}
+    for logger in before:
+        logger.disabled = True
+
+    def undo() -> None:
+        for logger, disabled in before.items():
+            logger.disabled = disabled
+
+    return undo
+
+
+def _hush_driver(context: Any) -> Callable[[], None]:
+    log4j = context._jvm.org.apache.logging.log4j
+    levels, loggers = log4j.Level, log4j.LogManager.getContext(False)
+    configuration = loggers.getConfiguration()
+    before = {
+        name: log4j.LogManager.getLogger(name).getLevel() if configuration.getLoggers().containsKey(name) else None
+        for name in JVM
+    }
+    for name in JVM:
+        log4j.core.config.Configurator.setLevel(name, levels.OFF)
+
+    def undo() -> None:
+        for name, level in before.items():
+            if level is None:
+                configuration.removeLogger(name)
+            else:
+                log4j.core.config.Configurator.setLevel(name, level)
+        loggers.updateLoggers()
+
+    return undo
+
+
+def _hush_executors(session: Any) -> Callable[[], None]:
+    """On all workers that have a free core now: by static methods, which Spark's SQL can call by name."""
+    read = (f"reflect('{_LOG4J}.LogManager', 'getLogger', '{name}') AS was_{i}" for i, name in enumerate(JVM))
+    found = _everywhere(session, [*read, *(_set(name, "OFF") for name in JVM)])
+    before: dict[str, str] = {}
+    for row in found:  # whoever came second to a worker reads what the first one has set
+        for name, was in zip(JVM, row, strict=False):
+            level = _LEVEL.search(str(was))
+            if level and level[1] != "OFF":
+                before[name] = level[1]
+
+    def undo() -> None:
+        if not before:
+            return
+        columns = [_set(name, level) for name, level in before.items()]
+        speaking = threading.Thread(target=_tried, args=(_everywhere, session, columns), daemon=True)
+        speaking.start()
+        speaking.join(_PATIENCE)  # workers that are gone need not be told
+
+    return undo
+
+
+def _set(name: str, level: str) -> str:
+    return f"reflect('{_LOG4J}.core.config.Configurator', 'setLevel', '{name}', '{level}')"
+
+
+def _everywhere(session: Any, columns: list[str]) -> Any:
+    tasks = 2 * session.sparkContext.defaultParallelism
+    return session.range(0, tasks, 1, tasks).selectExpr(*columns).collect()
+
+
+def _tried(work: Callable[..., Any], *given: Any) -> Any:
+    """The result, or None and a word to the operator: counting does not depend on what Spark's logs may be told."""
+    try:
+        return work(*given)
+    except Exception as error:  # noqa: BLE001  # of Spark, of its gateway, of what keeps calls by name away
+        _warn(type(error).__name__)
+        return None
+
+
+@lru_cache(maxsize=1)  # once a process
+def _warn(kind: str) -> None:
+    warn_caller(
+        f"Spark's loggers could not be silenced for the time of the count ({kind}): if it fails, Spark's own logs may "
+        "quote a record. Set their levels in log4j2.properties, or keep these logs from others.",
+        DataWarning,
+    )
