@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.counting.keyed import Keyed, grouped, least, priorities
+from sfumato.counting import keyed
+from sfumato.counting.keyed import Keyed, Records, least, priorities
+from sfumato.counting.packing import grouped
 from sfumato.noise import SeededSource, SystemSource
 
 FALSE_ALARM = 1e-7
@@ -172,3 +174,42 @@ def test_grouping_is_a_stable_sort(values: list[int]) -> None:
     order, ordered = grouped(array)
     assert (order == np.argsort(array, kind="stable")).all()
     assert (ordered == array[order]).all()
+
+
+@given(RECORDS.filter(bool), st.integers(1, 5), st.integers(1, 12))
+def test_stretches_batches_and_rows_for_several_records_change_nothing(records: Any, limit: int, stretch: int) -> None:
+    """What is cut for the sake of memory: persons longer than a stretch, batches, equal records in one row."""
+    persons = np.array([p for p, _, _ in records], np.uint64)
+    cells, values = (np.array([record[i] for record in records], np.int64) for i in (1, 2))
+    every = Records(persons, cells, values)
+    half = len(every) // 2
+    small = Records(persons % 3, cells % 4, values % 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keyed, "_STRETCH", stretch)
+        for batches, upto in (
+            ([every], len(every)),
+            ([every[:half], every[half:]], len(every)),
+            ([every.merged()], len(every)),
+            ([every[:half].merged(), every[half:].merged()], len(every)),
+            ([every[:half].merged()], half),
+        ):
+            found: Counter[tuple[int, ...]] = Counter()
+            for part in Keyed(KEY, limit).kept(batches):
+                found.update(zip(part.cells.tolist(), part.values.tolist(), strict=True))  # type: ignore[union-attr]
+            assert found == by_hand(KEY, limit, persons[:upto], cells[:upto], values[:upto])
+        for batch in (small, small.merged()):
+            cuts = [(part.cut, part.persons_cut) for part in Keyed(KEY, limit).kept([batch])]
+            sizes = Counter(small.persons.tolist()).values()
+            assert tuple(map(sum, zip(*cuts, strict=True))) == (
+                sum(max(n - limit, 0) for n in sizes),
+                sum(n > limit for n in sizes),
+            )
+
+
+def test_a_person_with_a_billion_equal_records_costs_no_memory() -> None:
+    """Memory follows from the rows that stand for them; ten million here, so that the test is quick."""
+    row = Records(np.array([7, 7], np.uint64), np.array([1, 2], np.int32), times=np.array([9_999_000, 1000], np.int64))
+    (kept,) = Keyed(KEY, 1000).kept([row])
+    assert (len(kept.cells), kept.cut, kept.persons_cut) == (1000, 9_999_000, 1)
+    # A thousandth of a thousandth: 0.1 expected, more than 9 in fewer than one of 10⁷ runs; the key is fixed anyway.
+    assert np.count_nonzero(kept.cells == 2) <= 9

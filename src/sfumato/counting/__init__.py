@@ -27,8 +27,9 @@ report for the operator's eyes.
     place        from a batch of columns to the cells of its records
     batches      counting here, batch by batch, in memory that does not grow
     entities     at most m records an entity, of any number of records
-    keyed        at most m records a person, by a key: the same on every engine
-    reservoir    the choice itself, which does not look at them
+    keyed        the choice itself, by a key: the same on every engine
+    persons      whose a record is, as a number
+    packing      records as plain numbers, which sort fast
     progress     how far it is, on long inputs
     spill        records set aside on disk, enciphered
     run          `count`, which puts these together

@@ -105,11 +105,9 @@ def count(
     to ⊥: elsewhere a move across the border would change the exact total, which such a policy makes public.
 
     *Entities.* With ``entity`` (a column) and ``max_per_entity=m``, each entity keeps at most m records, each
-    set of m equally likely, chosen before anything but their number is looked at; see
-    `sfumato.counting.reservoir`. Rows whose entity is null are no records, like
-    those without coordinates: nobody knows whose share they would use up, and they could displace each other.
-    Without an entity a
-    release speaks of one record.
+    set of m equally likely, whatever they say and whichever engine holds them; see `sfumato.counting.keyed`. Rows whose
+    entity is null are no records, like those without coordinates: nobody knows whose share they would use up, and they
+    could displace each other. Without an entity a release speaks of one record.
 
     *Tables.* Of a product with more cells than can be held, ``tables=sf.marginals(2)`` counts the tables that are asked
     for, everything else summed over, in one pass and without the product. Give the plan's own workload. A record has
@@ -169,9 +167,7 @@ def count(
         else:
             stream = Batches(view, domain, database, entity=entity)
             with advancing(progress, stream.rows if is_files(data) else None) as advance:
-                tally, report = count_batches(
-                    stream, drop=drop, limit=limit, source=randomness, advance=advance, tables=layout
-                )
+                tally, report = count_batches(stream, drop=drop, choice=choice, advance=advance, tables=layout)
     report = replace(report, transformed=transformed or report.transformed)
     if layout is None:
         report = replace(report, in_other_box=in_other_box(tally, domain))
