@@ -22,7 +22,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from sfumato.counting.counts import CountReport
 from sfumato.counting.keyed import Keyed
 from sfumato.counting.place import fixed_width
 from sfumato.counting.spark_failures import told
-from sfumato.domain import Domain, Hexagons, Timed, domain_from_spec
+from sfumato.domain import Domain, Places, Timed, domain_from_spec
 from sfumato.errors import InvalidInput
 from sfumato.linear.tables import Tables
 
@@ -159,9 +159,10 @@ def footing(domain: Domain) -> str:
     """What cells depend on besides the description of the domain, as one word."""
     found = hashlib.sha256(__version__.encode())
     for axis in domain.axes:
-        if isinstance(axis, Timed) and axis.zone is not None:
-            found.update(axis.zone.changes.tobytes() + axis.zone.offsets.tobytes())
-        if isinstance(axis, Hexagons):
+        zone = cast(Timed, axis).zone if axis.reads == "times" else None
+        if zone is not None:
+            found.update(zone.changes.tobytes() + zone.offsets.tobytes())
+        if axis.reads == "places" and cast(Places, axis).indexed:
             import h3
 
             found.update(h3.versions()["c"].encode())
