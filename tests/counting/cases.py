@@ -108,7 +108,7 @@ def clocks() -> Case:
     table = pa.table(
         [pa.array(times, pa.timestamp("us")), pa.array(days), persons(len(times))], ["when", "day", SPACED]
     )
-    domain = sf.Times("2026-03-28", "2026-04-05", every="15min", name="t") * sf.Cycle("month of year", name="m")
+    domain = sf.Times("2026-03-28", "2026-04-05", every="15min", name="t") * sf.Cycle("month", name="m")
     return Case(table, domain, {"t": "when", "m": "day"})
 
 

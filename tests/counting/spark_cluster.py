@@ -74,8 +74,8 @@ def missing() -> str | None:
         import pyspark  # noqa: F401
     except ImportError:
         return "pyspark is not installed (pip install 'sfumato[spark]')"
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    java_home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{java_home}/bin" if java_home else None)
     if java is None:
         return (
             f"there is no Java, which Spark needs: version {JAVA} or later (on Debian apt install default-jre-headless)"
@@ -108,21 +108,23 @@ def skip_where_none() -> None:
 def started() -> Iterator[Cluster]:
     """The cluster for the length of a block."""
     skip_where_none()
-    with _alone(), _home() as home:
-        with _environment(home), _written_to(home / "driver.log"):
-            session = _session(home)
+    with alone(), home() as folder:
+        with _environment(folder), _written_to(folder / "driver.log"):
+            session = _session(folder)
         try:
-            cluster = Cluster(session, home, home / "driver.log")
+            cluster = Cluster(session, folder, folder / "driver.log")
             _wait_for_workers(cluster)
             yield cluster
         finally:
             gateway = session.sparkContext._gateway
-            session.stop()
+            with contextlib.suppress(Exception):  # of a driver that is gone
+                session.stop()
             _end(gateway)
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
+    """Nobody else on this machine has a cluster meanwhile."""
     lock = FileLock(Path(tempfile.gettempdir()) / "sfumato-spark.lock", float("inf"))
     try:
         yield
@@ -151,19 +153,19 @@ def _session(home: Path) -> Any:
 
 
 @contextlib.contextmanager
-def _home() -> Iterator[Path]:
+def home() -> Iterator[Path]:
     """Spark's home as links to what is installed, but for what it writes."""
     import pyspark
 
     with tempfile.TemporaryDirectory(prefix="sfumato-spark-", ignore_cleanup_errors=True) as folder:
-        home = Path(folder)
+        found = Path(folder)
         for path in Path(pyspark.__file__).parent.iterdir():
             if path.name not in ("work", "conf", "logs"):
-                (home / path.name).symlink_to(path)
+                (found / path.name).symlink_to(path)
         for name in ("conf", "events", "work"):
-            (home / name).mkdir()
-        (home / "conf" / "log4j2.properties").write_text(_LOG4J)
-        yield home
+            (found / name).mkdir()
+        (found / "conf" / "log4j2.properties").write_text(_LOG4J)
+        yield found
 
 
 @contextlib.contextmanager
@@ -206,7 +208,8 @@ def _end(gateway: Any) -> None:
     from pyspark import SparkContext
 
     left = _descendants(gateway.proc.pid)
-    gateway.shutdown()
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = None  # the next one starts a process of its own
     gateway.proc.stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
