@@ -138,8 +138,8 @@ def one_size(rows: int, repeat: int, folder: Path, tumult: str | None) -> dict[s
         todo = jobs(session, path)
         for name in ("bare group-by", "persons"):  # Java and Python warm up
             todo[name]()
-        own, driver = "self", session.sparkContext._gateway.proc.pid
-        for pid in (own, driver):
+        driver = session.sparkContext._gateway.proc.pid
+        for pid in ("self", driver):
             Path(f"/proc/{pid}/clear_refs").write_text("5")
         found: dict[str, Any] = {"rows": rows, "seconds": {}, "shuffled": {}, "sent": {}}
         times: dict[str, list[float]] = {name: [] for name in todo}
@@ -156,13 +156,14 @@ def one_size(rows: int, repeat: int, folder: Path, tumult: str | None) -> dict[s
                     found["shuffled"][name], found["sent"][name] = shuffled - before[0], sent - before[1]
                 if name in ("records", "persons"):
                     found[f"counted {name}"] = int(result.values.sum())
-                    found[f"MB {name}"] = {"python": round(peak(own)), "java": round(peak(driver))}
+                    found[f"MB {name}"] = {"python": round(peak("self")), "java": round(peak(driver))}
                 del result
         found["seconds"] = {name: round(statistics.median(each), 2) for name, each in times.items()}
         found["all seconds"] = {name: [round(one, 2) for one in each] for name, each in times.items()}
     if tumult is not None:
         run = [tumult, str(Path(__file__)), "--as-tumult", str(path), "--repeat", str(repeat)]
-        said = subprocess.run(run, capture_output=True, text=True, check=False)
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
+        said = subprocess.run(run, capture_output=True, text=True, check=False, env=own)
         line = said.stdout.strip().splitlines()[-1] if said.stdout.strip() else ""
         found["tumult"] = json.loads(line) if line.startswith("{") else {"failed": said.stderr.strip()[-300:]}
     return found

@@ -118,7 +118,7 @@ def ground() -> Case:
     lon, lat = rng.normal(-74, 0.5, 3000), rng.normal(40.7, 0.3, 3000)
     lon[:9], lat[9:12] = [np.nan, np.inf, 286.0, -434.0, 180, -180, -74.3, -73.7, 0], [np.nan, np.inf, 90]
     grid = sf.Grid(bounds=(-74.3, 40.5, -73.7, 40.95), shape=(40, 30), crs="EPSG:4326")
-    return Case(pa.table([lon, lat, persons(3000)], ["lon", "lat", SPACED]), grid)
+    return Case(pa.table([lon, lat, persons(3000)], ["lon", "lat", SPACED]), grid, {"lon": "lon", "lat": "lat"})
 
 
 def hexagons() -> Case:
