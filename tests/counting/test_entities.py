@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.counting import CountReport, Counts, batches, count
+from sfumato.counting import CountReport, Counts, batches, count, streams
 from sfumato.counting.entities import Entities, dealt
 from sfumato.counting.keyed import Records
 from sfumato.counting.spill import Spill
@@ -213,7 +213,7 @@ def test_records_beyond_what_memory_holds_go_through_a_file_and_the_choice_is_th
         return count(path, line, entity="who", max_per_entity=2, source=SeededSource(3))
 
     in_memory = counted()
-    monkeypatch.setattr(batches, "BATCH", 2048)
+    monkeypatch.setattr(streams, "ROWS", 2048)
     for rows, waiting in ((5000, 1 << 20), (5000, 100), (1 << 20, 1)):
         monkeypatch.setattr(batches, "Entities", functools.partial(Entities, rows=rows, waiting=waiting))
         counts = counted()

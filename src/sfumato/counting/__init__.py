@@ -18,6 +18,7 @@ report for the operator's eyes.
     points       places that come as geometries
     geometries   columns of geometries, before anything is read
     sql          names and numbers for DuckDB
+    streams      lazy frames as streams of batches
     ticks        times of every engine as whole microseconds
     hushing      engines' errors without what they quote
     expression   the cell of a record as one expression for every engine

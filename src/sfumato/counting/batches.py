@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from sfumato.counting.columns import ENTITY, UNREADABLE, Field
 from sfumato.counting.entities import Entities
-from sfumato.counting.frames import arrow_reader
 from sfumato.counting.hushing import hushed
 from sfumato.counting.inputs import Database
 from sfumato.counting.keyed import Keyed
@@ -25,6 +24,7 @@ from sfumato.counting.place import Placer, fixed_width
 from sfumato.counting.points import Transformation, places_in
 from sfumato.counting.report import CountReport
 from sfumato.counting.sql import FLOATS, INTEGERS
+from sfumato.counting.streams import arrow_reader, duckdb_reader
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain, Ground, Places
 from sfumato.domain.timed import NO_TIME
@@ -32,8 +32,6 @@ from sfumato.linear.tables import Tables
 
 if TYPE_CHECKING:
     from sfumato.counting.tables import View
-
-BATCH = 1 << 17
 
 _TOLD = INTEGERS | FLOATS | {"BOOLEAN", "DATE", "TIMESTAMP", "BLOB", "VARCHAR"}
 """Types whose values tell persons apart in Arrow as they do in DuckDB; of any other the text does."""
@@ -86,9 +84,7 @@ class Batches:
             fields.append(f"CAST({UNREADABLE} AS UTINYINT) AS {UNREADABLE}")
 
         def opened() -> Iterator[Any]:
-            selected = self._relation.project(", ".join(fields))
-            # DuckDB renamed the method in 1.4.
-            return iter((getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(BATCH))
+            return iter(duckdb_reader(self._relation.project(", ".join(fields))))
 
         batches = hushed("The records could not be read", opened, self.view.advice)
         while True:
@@ -136,6 +132,7 @@ def count_batches(
     """
     tally, placer = empty_tally(stream.domain, tables), Placer(stream.domain, drop=drop)
     bounded = None if choice is None else Entities(choice, cells=stream.domain.size)
+    naming_key = b"" if choice is None else choice.naming_key
 
     def add(cells: NDArray[np.integer]) -> None:
         cells = cells[cells >= 0] if drop or stream.domain.apart else cells
@@ -155,7 +152,7 @@ def count_batches(
             add(cells)
         else:
             column = batch.column(sum(axis.arity for axis in stream.domain.axes))
-            entities, known = person_numbers(column, bounded.choice.naming_key)
+            entities, known = person_numbers(column, naming_key)
             entities = entities if present is None else entities[present]
             if known is not None:  # a record of nobody is no record: whose share would it use up?
                 known = known if present is None else known[present]
@@ -179,10 +176,8 @@ def count_batches(
 
 
 def relation_of(view: View, database: Database) -> Any:
-    """The needed columns as a DuckDB relation; those of other engines are handed over through Arrow.
-
-    A lazy frame of another engine is collected, the needed columns only: no expression that chooses records by entity
-    is common to all engines. Ibis hands its batches over one after the other.
+    """The needed columns as a DuckDB relation; those of other engines are handed over through Arrow, lazy ones batch
+    by batch.
     """
     import narwhals as nw
 

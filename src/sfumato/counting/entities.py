@@ -1,7 +1,7 @@
 """Contribution bounds for any number of records: hold them, set apart by entity where they are many, then choose.
 
 Records come in the order of the file, and an entity's may be anywhere in it; which of them are kept is known when all
-are there (`sfumato.counting.keyed`). They stay in memory up to two hundred megabytes. Beyond, they are dealt into 64
+are there (`sfumato.counting.keyed`). They stay in memory, up to sixteen million. Beyond, they are dealt into 64
 heaps by their entity's number and put away in an enciphered temporary file, and each heap goes through the choice by
 itself. Where a heap has very many records, equal ones are put into one row. Memory therefore grows with a 64th of the
 different records, however many an entity has, and the data is read once.
@@ -19,23 +19,38 @@ from sfumato.counting.packing import Numbers, Packing
 from sfumato.counting.spill import Block, Spill
 
 ROWS = 1 << 24
-"""Records held in memory before they are put away, twelve bytes each, or sixteen where there are very many cells."""
+"""Records held in memory before they are put away, eight bytes each, or twelve to sixteen where the numbers of their
+entities do not fit beside their cells."""
 
 WAITING = 1 << 22
 """Records of a heap gathered before equal ones are put into one row."""
 
+_BATCH = 1 << 17
 _BITS = 6
 _HEAPS = 1 << _BITS
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # numbers that lie side by side go to different heaps
 
 
 class Entities:
-    """All records offered, and after :meth:`kept` how many were left out."""
+    """All records offered, and after :meth:`kept` how many were left out.
 
-    def __init__(self, choice: Keyed, *, rows: int = ROWS, waiting: int = WAITING, cells: int = 0) -> None:
+    Cells are from -1 to ``cells``; ``values`` are the least and the largest of what else a record says, if anything.
+    """
+
+    def __init__(
+        self,
+        choice: Keyed,
+        *,
+        cells: int,
+        values: tuple[int, int] | None = None,
+        rows: int = ROWS,
+        waiting: int = WAITING,
+    ) -> None:
         self.choice, self.rows, self.waiting = choice, rows, waiting
         self._number = np.int32 if cells <= 1 << 31 else np.int64
         self.cut = self.entities_cut = 0
+        self._packing = Packing.beside((-1, cells), *(() if values is None else (values,)))
+        self._words = np.empty(0, np.uint64)  # records, as many as there are, while entities fit beside their cells
         self._held: list[Records] = []
         self._count = 0
         self._spill: Spill | None = None
@@ -43,26 +58,36 @@ class Entities:
 
     def add(self, entities: NDArray[np.uint64], cells: Numbers, values: Numbers | None = None) -> None:
         """Offer records: the numbers of their entities, their cells, and what else they say."""
-        # Copies: a batch of an engine stays in memory whole while a column of it is held.
-        self._held.append(Records(entities.copy(), cells.astype(self._number), values))
+        columns = (entities, cells, *(() if values is None else (values,)))
+        if self._packing is not None and not self._packing.holds(entities):
+            self._unpack()
+            self._packing = None
+        if self._packing is None:
+            # Copies: a batch of an engine stays in memory whole while a column of it is held.
+            self._held.append(Records(entities.copy(), cells.astype(self._number), values))
+        else:
+            if self._count + len(cells) > len(self._words):  # what is not touched takes no memory
+                self._words = np.concatenate([self._words[: self._count], np.empty(self.rows + len(cells), np.uint64)])
+            self._packing.pack(columns, self._words[self._count : self._count + len(cells)])
         self._count += len(cells)
         if self._count >= self.rows:
             self._put_away()
 
     def kept(self) -> Iterator[Kept]:
         """The records that were chosen, some at a time."""
-        if self._spill is None:
-            together = not self._held or Packing.of([batch.columns for batch in self._held]) is not None
-            for batches in [self._held] if together else self._heaps():
-                yield from self._chosen(batches)
-            return
-        self._put_away()
-        for blocks in self._blocks:
-            yield from self._chosen(self._gathered(blocks, self._spill))
-        self._spill.close()
+        if self._spill is not None:
+            self._put_away()
+            for blocks in self._blocks:
+                yield from self._chosen(self.choice.kept(self._gathered(blocks, self._spill)))
+            self._spill.close()
+        elif self._packing is not None:
+            yield from self._chosen(self.choice.kept_words(self._words[: self._count], self._packing))
+        else:
+            for heap in self._heaps():
+                yield from self._chosen(self.choice.kept(heap))
 
-    def _chosen(self, batches: list[Records]) -> Iterator[Kept]:
-        for kept in self.choice.kept(batches):
+    def _chosen(self, parts: Iterator[Kept]) -> Iterator[Kept]:
+        for kept in parts:
             self.cut += kept.cut
             self.entities_cut += kept.persons_cut
             yield kept
@@ -78,8 +103,18 @@ class Entities:
                 most = max(self.waiting, 2 * len(found[0]))  # each row is sorted a few times, not at every turn
         return found if all(part.times is None for part in found) else [part.counted() for part in found]
 
+    def _unpack(self) -> None:
+        """Hold what is in words as columns."""
+        if self._packing is None:
+            return
+        for start in range(0, self._count, _BATCH):
+            words = self._words[start : min(start + _BATCH, self._count)]
+            persons, cells, *values = self._packing.columns(words)
+            self._held.append(Records(persons.view(np.uint64), cells.astype(self._number), *values))
+
     def _heaps(self) -> list[list[Records]]:
-        """What is in memory, dealt."""
+        """What is in memory, dealt; then nothing is."""
+        self._unpack()
         heaps: list[list[Records]] = [[] for _ in range(_HEAPS)]
         while self._held:
             batch = self._held.pop()

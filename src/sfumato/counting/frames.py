@@ -25,6 +25,7 @@ from sfumato.counting.geometries import crs_in_arrow, crs_in_duckdb, refuse_othe
 from sfumato.counting.hushing import hushed
 from sfumato.counting.spark import is_spark, private_spark
 from sfumato.counting.sql import WIDE, as_double, column_list, is_number, quoted
+from sfumato.counting.streams import arrow_reader
 from sfumato.counting.ticks import check_kind, is_time, of_duckdb, of_polars
 from sfumato.errors import InvalidInput
 
@@ -180,14 +181,6 @@ def from_duckdb(field: Field, kind: str, column: str) -> str:
         inside = f"{column} BETWEEN {_LOW}::HUGEINT AND {_HIGH}::HUGEINT"
         return f"CASE WHEN {inside} THEN CAST({column} AS BIGINT) WHEN {column} IS NOT NULL THEN {field.stranger} END"
     return f"CAST({column} AS VARCHAR)" if field.axis is not None and kind.startswith("ENUM") else column
-
-
-def arrow_reader(frame: Frame) -> Any:
-    """The records of a lazy frame as an Arrow table, or as a stream where its engine has one."""
-    if frame.implementation.is_ibis() and not is_native(frame):
-        return frame.to_native().to_pyarrow_batches()
-    collected: Any = frame
-    return collected.collect("pyarrow").to_arrow()
 
 
 def _expression(field: Field, kind: nw.dtypes.DType, frame: Frame) -> nw.Expr:

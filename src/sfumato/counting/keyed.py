@@ -135,17 +135,17 @@ class Keyed:
         if packing is None:
             yield from self._kept_grouped(Records.joined(batches))
             return
-        words = np.empty(sum(map(len, batches)), np.uint64)
-        start = 0
-        for batch in batches:
-            words[start : start + len(batch)] = packing.words(batch.columns)
-            start += len(batch)
+        words = np.concatenate([packing.words(batch.columns) for batch in batches])
+        yield from self.kept_words(words, packing)
+
+    def kept_words(self, words: NDArray[np.uint64], packing: Packing) -> Iterator[Kept]:
+        """The same of records in words, persons first; they are sorted where they are."""
         words.sort()
         for stretch in _stretches(words, sum(packing.widths[1:])):
-            rows, cut, persons_cut = self.chosen(packing.column(stretch, 0, np.dtype(np.uint64)).view(np.uint64))
+            rows, cut, persons_cut = self.chosen(packing.column(stretch, 0).view(np.uint64))
             left = stretch[rows]
-            columns = [packing.column(left, i, c.dtype) for i, c in enumerate(batches[0].columns)]
-            yield Kept(columns[1], columns[2] if len(columns) > 2 else None, cut, persons_cut)
+            values = packing.column(left, 2) if len(packing.widths) > 2 else None
+            yield Kept(packing.column(left, 1), values, cut, persons_cut)
 
     def _kept_grouped(self, records: Records) -> Iterator[Kept]:
         """Persons of any numbers: brought together first, and only those put in order who have too much."""

@@ -24,28 +24,49 @@ class Packing:
     @classmethod
     def of(cls, batches: Sequence[Sequence[Numbers]]) -> Packing | None:
         """What holds the columns of all batches, none of them empty; None where 64 bits are not enough."""
-        lows, widths = [], []
-        for parts in zip(*batches, strict=True):
-            low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
-            lows.append(low)
-            widths.append((high - low).bit_length())
-        return cls(tuple(lows), tuple(widths)) if sum(widths) <= _WORD else None
+        spans = [
+            (min(int(part.min()) for part in parts), max(int(part.max()) for part in parts))
+            for parts in zip(*batches, strict=True)
+        ]
+        lows, widths = tuple(low for low, _ in spans), tuple((high - low).bit_length() for low, high in spans)
+        return cls(lows, widths) if sum(widths) <= _WORD else None
 
-    def words(self, columns: Sequence[Numbers]) -> NDArray[np.uint64]:
-        """A word for each row."""
-        words = np.zeros(len(columns[0]), np.uint64)
+    @classmethod
+    def beside(cls, *spans: tuple[int, int]) -> Packing | None:
+        """Columns from the least to the largest of each span, and all the rest for one from 0 before them; None where
+        nothing is left.
+        """
+        widths = [(high - low).bit_length() for low, high in spans]
+        rest = _WORD - sum(widths)
+        return cls((0, *(low for low, _ in spans)), (rest, *widths)) if rest > 0 else None
+
+    def holds(self, column: NDArray[np.uint64]) -> bool:
+        """Whether the first column has room for these."""
+        return len(column) == 0 or int(column.max()) - self.lows[0] < 1 << self.widths[0]
+
+    def pack(self, columns: Sequence[Numbers], words: NDArray[np.uint64]) -> None:
+        """Write a word for each row."""
+        words[:] = 0
         for column, low, width in zip(columns, self.lows, self.widths, strict=True):
             words <<= np.uint64(width)
             wide = column if column.dtype.itemsize == 8 else column.astype(np.int64)
             words |= wide.view(np.uint64) - np.uint64(low % (1 << _WORD))  # wraps round to what it is above low
+
+    def words(self, columns: Sequence[Numbers]) -> NDArray[np.uint64]:
+        """A word for each row."""
+        words = np.empty(len(columns[0]), np.uint64)
+        self.pack(columns, words)
         return words
 
-    def column(self, words: NDArray[np.uint64], i: int, dtype: np.dtype[np.integer]) -> Numbers:
-        """The i-th column of the words."""
-        below = np.uint64(sum(self.widths[i + 1 :]))
-        found = (words >> below) & np.uint64((1 << self.widths[i]) - 1)
+    def column(self, words: NDArray[np.uint64], i: int) -> NDArray[np.int64]:
+        """The i-th column of the words, as 64 bits; of numbers without a sign too."""
+        found = (words >> np.uint64(sum(self.widths[i + 1 :]))) & np.uint64((1 << self.widths[i]) - 1)
         found += np.uint64(self.lows[i] % (1 << _WORD))
-        return found.astype(dtype, copy=False)
+        return found.view(np.int64)
+
+    def columns(self, words: NDArray[np.uint64]) -> list[NDArray[np.int64]]:
+        """All of them."""
+        return [self.column(words, i) for i in range(len(self.widths))]
 
 
 def grouped(values: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
