@@ -6,6 +6,7 @@ a folder of links, so that nothing is written beside the package, and its worker
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
@@ -21,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sfumato.locks import FileLock
@@ -30,6 +33,15 @@ REQUIRED = "SFUMATO_NEEDS_SPARK"
 ROOM = 4 << 30
 JAVA = 17
 _PATIENCE = 60.0
+
+ON_SPARK = (
+    pytest.mark.slow,  # a cluster of three processes, and work for each
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore::FutureWarning:pyspark.*"),  # of pandas 3
+    pytest.mark.filterwarnings("ignore::UserWarning:pyspark.*"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets that PySpark leaves to the collector
+)
+"""The marks of every test on the cluster."""
 
 _LOG4J = """
 rootLogger.level = info
@@ -66,6 +78,35 @@ class Cluster:
         running = self.executors()
         if running:
             os.kill(running[nth % len(running)], signal.SIGKILL)
+
+
+_standing = contextlib.ExitStack()
+_shared: list[Cluster] = []
+
+
+def shared() -> Cluster:
+    """The one cluster of all tests of this process, started when the first one needs it."""
+    if not _shared:
+        _shared.append(_standing.enter_context(started()))
+        atexit.register(end)
+    return _shared[0]
+
+
+def end() -> None:
+    """Nobody needs it any longer."""
+    _shared.clear()
+    _standing.close()
+
+
+def on_spark(table: pa.Table, folder: Path, cluster: Cluster, parts: int = 3) -> Any:
+    """A table as a frame of Spark in some parts, with the names that it has, however Spark likes them."""
+    path = folder / f"records{parts}"
+    path.mkdir(exist_ok=True)
+    plain = table.rename_columns([f"p{i}" for i in range(table.num_columns)])
+    edges = [len(table) * i // parts for i in range(parts + 1)]
+    for i in range(parts):
+        pq.write_table(plain[edges[i] : edges[i + 1]], path / f"{i}.parquet")
+    return cluster.session.read.parquet(str(path)).toDF(*table.column_names)
 
 
 def missing() -> str | None:

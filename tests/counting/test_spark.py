@@ -19,45 +19,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from cases import CASES, SPACED
-from spark_cluster import Cluster, started
+from spark_cluster import ON_SPARK, Cluster, end, on_spark, shared
 
 import sfumato as sf
 from sfumato.counting import spark_failures, spark_logs, spark_partition
 from sfumato.counting.columns import Columns
 from sfumato.counting.keyed import Keyed
-from sfumato.counting.spark import private_spark, with_positions
+from sfumato.counting.spark import from_pandas_on_spark, private_spark, with_positions
 
-pytestmark = [
-    pytest.mark.slow,  # a cluster of three processes, and work for each
-    pytest.mark.spark,
-    pytest.mark.filterwarnings("ignore::FutureWarning:pyspark.*"),  # of pandas 3
-    pytest.mark.filterwarnings("ignore::UserWarning:pyspark.*"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets that PySpark leaves to the collector
-]
+pytestmark = list(ON_SPARK)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with started() as cluster:
-        yield cluster
-
-
-def on_spark(table: pa.Table, folder: Path, cluster: Cluster, parts: int = 3) -> Any:
-    """A table as a frame of Spark in some parts, with the names that it has, however Spark likes them."""
-    path = folder / f"records{parts}"
-    path.mkdir()
-    plain = table.rename_columns([f"p{i}" for i in range(table.num_columns)])
-    for i in range(parts):
-        pq.write_table(_cut(plain, i, parts), path / f"{i}.parquet")
-    return cluster.session.read.parquet(str(path)).toDF(*table.column_names)
-
-
-def _cut(table: pa.Table, i: int, parts: int) -> pa.Table:
-    edges = [len(table) * k // parts for k in range(parts + 1)]
-    return table[edges[i] : edges[i + 1]]
+@pytest.fixture
+def cluster() -> Cluster:
+    return shared()
 
 
 def same(found: sf.Counts, expected: sf.Counts) -> None:
@@ -65,8 +42,13 @@ def same(found: sf.Counts, expected: sf.Counts) -> None:
     assert found.report == expected.report
 
 
-@pytest.mark.parametrize("how", ["by itself", "on its workers", "persons"])
-@pytest.mark.parametrize("name", CASES)
+BY_EXPRESSION = {"doubles", "labels", "instants", "clocks"}
+WAYS = [(name, how) for name in CASES for how in ("by itself", "on its workers", "persons")]
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [way for way in WAYS if way[0] in BY_EXPRESSION or way[1] != "on its workers"]
+)
 def test_spark_puts_every_record_in_the_same_cell(name: str, how: str, cluster: Cluster, tmp_path: Path) -> None:
     """For persons the same key chooses the same records, wherever they lie."""
     case = CASES[name]()
@@ -87,9 +69,19 @@ BOUND: dict[str, Any] = {"entity": SPACED, "max_per_entity": 2}
 
 
 def test_frames_of_pandas_on_spark_are_frames_of_spark(cluster: Cluster, tmp_path: Path) -> None:
-    case = CASES["near_zero"]()
+    try:
+        import pyspark.pandas  # noqa: F401
+    except ImportError as error:
+        pytest.skip(f"this PySpark has no pandas API with this pandas ({error})")
+    case = CASES["doubles"]()
     frame = on_spark(case.table, tmp_path, cluster).pandas_api()
     same(sf.count(frame, case.domain, **case.keywords), sf.count(case.table, case.domain, **case.keywords))
+
+
+def test_frames_of_pandas_on_spark_are_told_by_their_type() -> None:
+    frame = type("DataFrame", (), {"__module__": "pyspark.pandas.frame", "to_spark": lambda self: "a frame of Spark"})()
+    assert from_pandas_on_spark(frame) == "a frame of Spark"
+    assert from_pandas_on_spark("anything else") == "anything else"
 
 
 def test_tables_of_a_product_are_counted_on_the_workers(cluster: Cluster, tmp_path: Path) -> None:
@@ -351,3 +343,4 @@ def test_a_lost_driver_and_a_stopped_session_are_told_apart(cluster: Cluster) ->
         cluster.session.stop()
     with pytest.raises(sf.InvalidInput, match=r"session of the data has stopped\. Nothing was counted\. Start one"):
         sf.count(frame, sf.Line(0, 3, cells=3))
+    end()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cases import CASES, SPACED
-from spark_cluster import alone, home, skip_where_none
+from spark_cluster import alone, end, home, skip_where_none
 
 import sfumato as sf
 
@@ -24,6 +24,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     pytest.importorskip("grpc", reason="needs pyspark[connect]")
     here = Path(__file__).parent
     path = os.pathsep.join([str(here), str(here.parent / "domain")])  # cases, and their maps
+    end()  # the cluster of the other tests
     with alone(), home() as folder:
         environment = os.environ | {
             "PYTHONPATH": path, "SPARK_HOME": str(folder), "SPARK_LOCAL_IP": "127.0.0.1",
