@@ -32,7 +32,7 @@ REQUIRED = "SFUMATO_NEEDS_SPARK"
 """Set where Java could be installed: what then keeps the cluster from starting is an error, and no reason to skip."""
 ROOM = 4 << 30
 JAVA = 17
-_PATIENCE = 60.0
+_PATIENCE = 300.0  # a crowded machine is slow
 
 ON_SPARK = (
     pytest.mark.slow,  # a cluster of three processes, and work for each
@@ -151,6 +151,7 @@ def started() -> Iterator[Cluster]:
     skip_where_none()
     with alone(), home() as folder:
         with _environment(folder), _written_to(folder / "driver.log"):
+            interrupted = signal.getsignal(signal.SIGINT)
             session = _session(folder)
         try:
             cluster = Cluster(session, folder, folder / "driver.log")
@@ -161,6 +162,7 @@ def started() -> Iterator[Cluster]:
             with contextlib.suppress(Exception):  # of a driver that is gone
                 session.stop()
             _end(gateway)
+            signal.signal(signal.SIGINT, interrupted)  # PySpark has put its own there
 
 
 @contextlib.contextmanager

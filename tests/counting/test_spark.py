@@ -5,7 +5,6 @@ All of it is slow (a cluster takes half a minute to stand), and comes first, so 
 
 from __future__ import annotations
 
-import _thread
 import base64
 import contextlib
 import os
@@ -216,9 +215,7 @@ def test_logs_speak_again_afterwards(cluster: Cluster) -> None:
 
 
 def test_an_interrupted_count_is_over_on_the_cluster_and_its_loggers_speak(cluster: Cluster) -> None:
-    slow = cluster.session.range(0, 4, 1, 4).selectExpr(
-        "CAST(id AS DOUBLE) AS x", "java_method('java.lang.Thread', 'getId') AS t"
-    )
+    numbers = cluster.session.range(0, 4, 1, 4).selectExpr("CAST(id AS DOUBLE) AS x")
 
     def asleep(batches: Iterator[Any]) -> Iterator[Any]:
         time.sleep(600)
@@ -229,9 +226,9 @@ def test_an_interrupted_count_is_over_on_the_cluster_and_its_loggers_speak(clust
     def interrupt() -> None:
         while not tracker.getActiveJobsIds():
             time.sleep(0.01)
-        _thread.interrupt_main()
+        os.kill(os.getpid(), signal.SIGINT)
 
-    frame = slow.mapInArrow(asleep, slow.schema)
+    frame = numbers.mapInArrow(asleep, numbers.schema)
     thread = threading.Thread(target=interrupt)
     with pytest.raises(KeyboardInterrupt):
         thread.start()
@@ -239,6 +236,7 @@ def test_an_interrupted_count_is_over_on_the_cluster_and_its_loggers_speak(clust
     thread.join()
     assert not spark_logs._holders
     assert not tracker.getActiveJobsIds()
+    assert sf.count(numbers, sf.Line(0, 4, cells=2)).values.tolist() == [2, 2]  # the session goes on
 
 
 def test_the_key_is_in_no_plan_and_no_log(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

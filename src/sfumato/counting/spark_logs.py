@@ -33,7 +33,7 @@ PYTHON = "SQLQueryContextLogger", "DataFrameQueryContextLogger"
 
 _LOG4J = "org.apache.logging.log4j"
 _LEVEL = re.compile(r":([A-Z]+) ")
-_PATIENCE = 20.0
+_PATIENCE = 30.0
 
 _lock = threading.Lock()
 _holders: list[object] = []
