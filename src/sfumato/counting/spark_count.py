@@ -1,8 +1,8 @@
 """Counting on Spark: by its own expression and group-by where there is one, and by our code on its workers elsewhere.
 
 *Records on intervals, labels and times* are counted by one expression, and the workers need nothing but Spark.
-*Places, tables and long lists of edges* are counted by `mapInArrow` with the code that counts everywhere
-(`sfumato.counting.spark_partition`); what parts count is added up by a group-by.
+*Places, tables, long lists of edges and cycles of zones that change their clocks* are counted by `mapInArrow` with the
+code that counts everywhere (`sfumato.counting.spark_partition`); what parts count is added up by a group-by.
 *Persons*: all records of a person go to one part, which chooses and counts, and what it counts goes straight to the
 driver. There is no step of Spark after the choice: it could take what a part counted at first together with what it
 counted when it was done again.
@@ -38,6 +38,8 @@ from sfumato.linear.tables import Tables
 if TYPE_CHECKING:
     from sfumato.counting.tables import View
 
+_COMPILED = 64
+"""Comparisons of an axis beyond which Spark's compiler gives up the expression, and evaluates it step by step."""
 _COUNTED = "The records could not be counted"
 
 
@@ -48,7 +50,8 @@ def count_spark(
     native: Any = view.frame.to_native()
     tally = empty_tally(domain, tables)
     with silent(native.sparkSession), _cancelled(native.sparkSession):
-        if choice is None and tables is None and engine != "numpy" and not is_dear(domain):
+        short = engine == "native" or all(axis.comparisons <= _COMPILED for axis in domain.axes)
+        if choice is None and tables is None and engine != "numpy" and short and not is_dear(domain):
             positioned = replace(view, frame=with_positions(view.frame, domain))
             return from_keys(explained(_COUNTED, lambda: grouped_keys(positioned, domain)), view, domain, drop=drop)
         part = Part.of(domain, view.fields, drop=drop, tables=tables, choice=choice)

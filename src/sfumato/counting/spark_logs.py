@@ -34,6 +34,9 @@ PYTHON = "SQLQueryContextLogger", "DataFrameQueryContextLogger"
 _LOG4J = "org.apache.logging.log4j"
 _LEVEL = re.compile(r":([A-Z]+) ")
 _PATIENCE = 30.0
+_ROUNDS = 20
+_WHO = "reflect('java.net.InetAddress', 'getLocalHost')", "reflect('java.lang.ProcessHandle', 'current')"
+_AWHILE = "reflect('java.lang.Thread', 'sleep', CAST(20 AS BIGINT))"  # so that one worker cannot do all
 
 _lock = threading.Lock()
 _holders: list[object] = []
@@ -112,14 +115,13 @@ def _hush_driver(context: Any) -> Callable[[], None]:
 
 
 def _hush_executors(session: Any) -> Callable[[], None]:
-    """On all workers that have a free core now: by static methods, which Spark's SQL can call by name."""
-    read = (f"reflect('{_LOG4J}.LogManager', 'getLogger', '{name}') AS was_{i}" for i, name in enumerate(JVM))
-    found = _everywhere(session, [*read, *(_set(name, "OFF") for name in JVM)])
+    """On all workers: by static methods, which Spark's SQL can call by name."""
+    read = [f"reflect('{_LOG4J}.LogManager', 'getLogger', '{name}')" for name in JVM]
     before: dict[str, str] = {}
-    for row in found:  # whoever came second to a worker reads what the first one has set
+    for row in _everywhere(session, [*read, *(_set(name, "OFF") for name in JVM)]):
         for name, was in zip(JVM, row, strict=False):
             level = _LEVEL.search(str(was))
-            if level and level[1] != "OFF":
+            if level and level[1] != "OFF":  # whoever came second to a worker reads what the first one has set
                 before[name] = level[1]
 
     def undo() -> None:
@@ -137,9 +139,18 @@ def _set(name: str, level: str) -> str:
     return f"reflect('{_LOG4J}.core.config.Configurator', 'setLevel', '{name}', '{level}')"
 
 
-def _everywhere(session: Any, columns: list[str]) -> Any:
-    tasks = 2 * session.sparkContext.defaultParallelism
-    return session.range(0, tasks, 1, tasks).selectExpr(*columns).collect()
+def _everywhere(session: Any, columns: list[str]) -> list[Any]:
+    """What some columns are on the workers, a row or more for each: tasks go out until every worker has had one."""
+    tracker, tasks = session.sparkContext._jsc.sc().statusTracker(), 2 * session.sparkContext.defaultParallelism
+    told: set[tuple[str, str]] = set()
+    found: list[Any] = []
+    for _ in range(_ROUNDS):
+        for row in session.range(0, tasks, 1, tasks).selectExpr(*columns, *_WHO, _AWHILE).collect():
+            told.add((row[len(columns)], row[len(columns) + 1]))
+            found.append(row)
+        if len(told) >= max(1, len(tracker.getExecutorInfos()) - 1):  # the driver is among them
+            return found
+    return found
 
 
 def _tried(work: Callable[..., Any], *given: Any) -> Any:

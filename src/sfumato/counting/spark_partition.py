@@ -43,6 +43,7 @@ WHOLE = "part binary"
 
 _REPORTED = ("rows", "without_coordinates", "outside", "without_entity", "cut", "entities_cut")
 """The fields of a report that numbers below zero stand for, from -1 down."""
+_NUMBERS = np.arange(-len(_REPORTED), 0)
 _BLOCK = 1 << 17
 
 Sparse = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -119,9 +120,8 @@ class Part:
                 stream, drop=self.drop, choice=self.choice, advance=_unseen, tables=self.tables
             )
         cells = np.flatnonzero(tally)
-        told = [(-1 - i, getattr(report, name)) for i, name in enumerate(_REPORTED)][::-1]
-        keys, records = zip(*((key, number) for key, number in told if number), strict=True)
-        return np.concatenate([np.array(keys, np.int64), cells]), np.concatenate([np.array(records), tally[cells]])
+        told = np.array([getattr(report, name) or 0 for name in _REPORTED[::-1]], np.int64)
+        return np.concatenate([_NUMBERS, cells]), np.concatenate([told, tally[cells]])
 
 
 def added(parts: Iterable[Sparse], tally: NDArray[np.int64], *, persons: bool) -> CountReport:
