@@ -24,6 +24,7 @@ LAYERS = [
     ("calls",),
     ("noise", "linear"),
     ("domain",),
+    ("values",),
     ("counting",),
     ("relations",),
     ("policies",),

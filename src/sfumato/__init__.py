@@ -39,12 +39,13 @@ from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
 from sfumato.planning import Plan, epsilon_for, plan
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
-from sfumato.policies.relation_policy import policy
+from sfumato.policies.valued import policy
 from sfumato.promise import Guarantee
 from sfumato.publication import Publication, load_publication
 from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, adjacent, anything, change, move, presence, relation_from_text
 from sfumato.release import Answer, Release, Table, load
+from sfumato.values import Amounts, People, amounts, people, values_from_text
 from sfumato.vault import Vault
 from sfumato.workload import (
     Workload,
@@ -78,6 +79,7 @@ _LATER = {
 __all__ = [
     "ABSENT",
     "H3",
+    "Amounts",
     "Answer",
     "AuditFailed",
     "Bernoulli",
@@ -102,6 +104,7 @@ __all__ = [
     "Markov",
     "MissingExtra",
     "NoLedgerWarning",
+    "People",
     "Periodic",
     "Plan",
     "Policy",
@@ -124,6 +127,7 @@ __all__ = [
     "__version__",
     "adjacent",
     "allocate",
+    "amounts",
     "anything",
     "ask",
     "audit",
@@ -141,6 +145,7 @@ __all__ = [
     "median",
     "move",
     "network",
+    "people",
     "plan",
     "policy",
     "prefixes",
@@ -154,6 +159,7 @@ __all__ = [
     "scales",
     "threshold",
     "unbounded",
+    "values_from_text",
     "within",
     "workload_from_text",
 ]

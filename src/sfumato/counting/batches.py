@@ -25,6 +25,7 @@ from sfumato.counting.points import Transformation, places_in
 from sfumato.counting.report import CountReport
 from sfumato.counting.sql import FLOATS, INTEGERS
 from sfumato.counting.streams import arrow_reader, duckdb_reader
+from sfumato.counting.summed import Summed, adder, require_few
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain, Ground, Places
 from sfumato.domain.timed import NO_TIME
@@ -124,22 +125,21 @@ def count_batches(
     choice: Keyed | None,
     advance: Callable[[int], None],
     tables: Tables | None = None,
+    summed: Summed | None = None,
 ) -> tuple[NDArray[np.int64], CountReport]:
-    """The flat counts, of cells or of tables, and the report; of each entity what the ``choice`` keeps, when given.
+    """The flat counts or sums, of cells or of tables, and the report; of each entity what the ``choice`` keeps.
 
     Records without coordinates are no records and do not take part in the choice. Records outside the bounds do, even
     where they are dropped afterwards: leaving them out before would let the choice depend on where they lie.
     """
-    tally, placer = empty_tally(stream.domain, tables), Placer(stream.domain, drop=drop)
+    domain = stream.domain if summed is None else summed.domain
+    tally, placer = empty_tally(domain, tables), Placer(stream.domain, drop=drop)
+    into = adder(tally, summed, tables)
     bounded = None if choice is None else Entities(choice, cells=stream.domain.size)
     naming_key = b"" if choice is None else choice.naming_key
 
     def add(cells: NDArray[np.integer]) -> None:
-        cells = cells[cells >= 0] if drop or stream.domain.apart else cells
-        if tables is None:
-            np.add.at(tally, cells, 1)
-        else:
-            tables.add(tally, cells.astype(np.int64, copy=False))
+        into(cells[cells >= 0] if drop or stream.domain.apart else cells)
 
     rows = missing = outside = nobody = unreadable = 0
     for batch in stream:
@@ -148,6 +148,7 @@ def count_batches(
             bad = int(np.count_nonzero(fixed_width(batch.column(batch.num_columns - 1), np.uint8)))
             unreadable, missing = unreadable + bad, missing - bad
         rows, missing, outside = rows + len(batch), missing + len(batch) - len(cells), outside + beyond
+        require_few(rows)
         if bounded is None:
             add(cells)
         else:

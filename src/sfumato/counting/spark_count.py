@@ -31,6 +31,7 @@ from sfumato.counting.spark import with_positions
 from sfumato.counting.spark_failures import explained
 from sfumato.counting.spark_logs import silent
 from sfumato.counting.spark_partition import ROWS, WHOLE, Part, added, from_table, unpacked
+from sfumato.counting.summed import Summed
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain
 from sfumato.linear.tables import Tables
@@ -44,25 +45,34 @@ _COUNTED = "The records could not be counted"
 
 
 def count_spark(
-    view: View, domain: Domain, *, drop: bool, choice: Keyed | None, tables: Tables | None, engine: str | None
+    view: View,
+    domain: Domain,
+    *,
+    drop: bool,
+    choice: Keyed | None,
+    tables: Tables | None,
+    summed: Summed | None,
+    engine: str | None,
 ) -> tuple[NDArray[np.int64], CountReport]:
-    """The flat counts, of cells or of tables, and the report."""
+    """The flat counts or sums, of cells or of tables, and the report."""
+    read = domain if summed is None else summed.read
     native: Any = view.frame.to_native()
     tally = empty_tally(domain, tables)
     with silent(native.sparkSession), _cancelled(native.sparkSession):
-        short = engine == "native" or all(axis.comparisons <= _COMPILED for axis in domain.axes)
-        if choice is None and tables is None and engine != "numpy" and short and not is_dear(domain):
-            positioned = replace(view, frame=with_positions(view.frame, domain))
-            return from_keys(explained(_COUNTED, lambda: grouped_keys(positioned, domain)), view, domain, drop=drop)
-        part = Part.of(domain, view.fields, drop=drop, tables=tables, choice=choice)
+        short = engine == "native" or all(axis.comparisons <= _COMPILED for axis in read.axes)
+        if choice is None and tables is None and engine != "numpy" and short and not is_dear(read):
+            positioned = replace(view, frame=with_positions(view.frame, read))
+            grouped = explained(_COUNTED, lambda: grouped_keys(positioned, read))
+            return from_keys(grouped, view, read, drop=drop, summed=summed)
+        part = Part.of(domain, view.fields, drop=drop, tables=tables, choice=choice, summed=summed)
         if choice is None:
-            grouped = explained(_COUNTED, lambda: _summed(native.mapInArrow(part.rows, ROWS)))
-            return tally, added([grouped], tally, persons=False)
-        rows = explained(_COUNTED, lambda: _by_person(native).mapInArrow(part.whole, WHOLE).collect())
-        return tally, added((unpacked(row[0]) for row in rows), tally, persons=True)
+            rows = explained(_COUNTED, lambda: _added_up(native.mapInArrow(part.rows, ROWS)))
+            return tally, added([rows], tally, persons=False)
+        parts = explained(_COUNTED, lambda: _by_person(native).mapInArrow(part.whole, WHOLE).collect())
+        return tally, added((unpacked(row[0]) for row in parts), tally, persons=True)
 
 
-def _summed(rows: Any) -> Any:
+def _added_up(rows: Any) -> Any:
     import narwhals as nw
 
     summed = nw.from_native(rows).group_by("key").agg(nw.col("records").sum())

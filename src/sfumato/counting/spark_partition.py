@@ -33,9 +33,11 @@ from sfumato.counting.counts import CountReport
 from sfumato.counting.keyed import Keyed
 from sfumato.counting.place import fixed_width
 from sfumato.counting.spark_failures import told
+from sfumato.counting.summed import Summed
 from sfumato.domain import Domain, Places, Timed, domain_from_spec
 from sfumato.errors import InvalidInput
 from sfumato.linear.tables import Tables
+from sfumato.values import Amounts
 
 ROWS = "key bigint, records bigint"
 WHOLE = "part binary"
@@ -59,16 +61,25 @@ class Part:
     footing: str
     drop: bool
     tables: Tables | None = None
+    amounts: Amounts | None = None
     choice: Keyed | None = field(default=None, repr=False)
 
     @classmethod
     def of(
-        cls, domain: Domain, fields: Iterable[Field], *, drop: bool, tables: Tables | None, choice: Keyed | None
+        cls,
+        domain: Domain,
+        fields: Iterable[Field],
+        *,
+        drop: bool,
+        tables: Tables | None,
+        choice: Keyed | None,
+        summed: Summed | None,
     ) -> Part:
         """For columns of private names."""
-        axes = {id(axis): i for i, axis in enumerate(domain.axes)}
+        axes = {id(axis): i for i, axis in enumerate((domain if summed is None else summed.read).axes)}
         told = tuple((f.alias, f.column, axes.get(id(f.axis)), f.geometry, f.indices) for f in fields)
-        return cls(json.dumps(domain.spec()), told, footing(domain), drop, tables, choice)
+        amounts = None if summed is None else summed.amounts
+        return cls(json.dumps(domain.spec()), told, footing(domain), drop, tables, amounts, choice)
 
     def rows(self, batches: Iterator[Any]) -> Iterator[Any]:
         """What the part counts, a row for each number."""
@@ -104,8 +115,10 @@ class Part:
         domain = _domain(self.domain)
         if footing(domain) != self.footing:
             raise InvalidInput(_ANOTHER)
+        summed = None if self.amounts is None else Summed(domain, self.amounts)
+        read = domain if summed is None else summed.read
         fields = tuple(
-            Field(alias, column, None if axis is None else domain.axes[axis], geometry, indices)
+            Field(alias, column, None if axis is None else read.axes[axis], geometry, indices)
             for alias, column, axis, geometry, indices in self.fields
         )
         first = next(batches, None)
@@ -115,9 +128,9 @@ class Part:
             database.connection.execute("SET threads = 1")  # Spark gives a part one core
             reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
             view = View(nw.from_native(database.connection.from_arrow(reader)), fields=fields)
-            stream = Batches(view, domain, database, entity=None if self.choice is None else ENTITY)
+            stream = Batches(view, read, database, entity=None if self.choice is None else ENTITY)
             tally, report = count_batches(
-                stream, drop=self.drop, choice=self.choice, advance=_unseen, tables=self.tables
+                stream, drop=self.drop, choice=self.choice, advance=_unseen, tables=self.tables, summed=summed
             )
         cells = np.flatnonzero(tally)
         told = np.array([getattr(report, name) or 0 for name in _REPORTED[::-1]], np.int64)

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import SfumatoError
+from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.exact import text
 from sfumato.interruptions import undisturbed
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Source, SystemSource
@@ -24,6 +25,7 @@ from sfumato.publishing.levels import require_vault, store
 from sfumato.publishing.private import are_private, dropped_of, left_out, private_counts
 from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
+from sfumato.release.described import spent_by
 from sfumato.release.outbox import rescued
 from sfumato.vault import Vault
 
@@ -62,6 +64,11 @@ def publish(
     release_id = secrets.token_hex(16)
     total = int(plan.mechanism.records(values)) if plan.policy.total_is_public else None
     mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
+    if spent_by(mechanism, guarantee) > guarantee.epsilon:
+        raise InvalidInput(
+            f"the plan promises epsilon={text(guarantee.epsilon)}, and its mechanism spends "
+            f"{text(spent_by(mechanism, guarantee))}. Nothing was drawn or recorded. Make the plan with sf.plan(…)."
+        )
     if vault is not None:
         require_vault(vault, mechanism, private)
     payer = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -32,6 +33,7 @@ from sfumato.release.patch import Patch, patch_between, patched
 from sfumato.release.public import PublicTotals
 from sfumato.release.table import Table
 from sfumato.release.view import View
+from sfumato.values import Values
 from sfumato.vault import Vault
 
 if TYPE_CHECKING:
@@ -88,21 +90,41 @@ class Release(Outward):
         """Estimated counts of all cells, in the domain's shape; refused of a release that has tables alone."""
         if self._tables is not None:
             raise self._tables.no_cells()
-        return self.estimates
+        return self._outward(self.estimates)
+
+    @property
+    def values(self) -> Values | None:
+        """What was summed or counted in the place of records; None where records were."""
+        return self.guarantee.policy.values
+
+    @property
+    def _unit(self) -> float:
+        return 1.0 if self.values is None else float(self.values.unit)
+
+    def _outward(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Steps of a sum in the unit of what was summed."""
+        return steps if self._unit == 1.0 else steps * self._unit
 
     @cached_property
     def _tables(self) -> ByTables | None:
-        return ByTables.of(self.mechanism, self.estimates)
+        return ByTables.of(self.mechanism, self.estimates, self.values)
 
     @property
     def total(self) -> int | float:
-        """The number of records: exact where the policy makes it public, else estimated."""
-        total = float(self.mechanism.records(self.estimates))
-        return round(total) if self.guarantee.policy.total_is_public else total
+        """The number of records, or the sum of what was counted: exact where the policy makes it public, else
+        estimated.
+        """
+        exact = self.exact_total
+        if exact is None:
+            return float(self.mechanism.records(self.estimates)) * self._unit
+        unit = Fraction(1) if self.values is None else self.values.unit
+        return exact if unit == 1 else float(exact * unit)
 
     @cached_property
-    def _public_total(self) -> int | None:
-        return int(self.total) if self.guarantee.policy.total_is_public else None
+    def exact_total(self) -> int | None:
+        """The total where the policy makes it public, as a whole number: of records, or of steps of a value."""
+        total = float(self.mechanism.records(self.estimates))
+        return round(total) if self.guarantee.policy.total_is_public else None
 
     @property
     def private(self) -> bool:
@@ -134,19 +156,32 @@ class Release(Outward):
 
     @cached_property
     def _view(self) -> View:
-        mechanism, total = self.mechanism, self._public_total
+        mechanism, total = self.mechanism, self.exact_total
+        if self._tables is not None:
+            raise self._tables.no_cells()
         return View(
-            self.counts,
+            self.estimates,
             mechanism.model,
             mechanism.biased,
-            PublicTotals.under(self.guarantee.policy, self.counts, None if mechanism.biased else mechanism.model),
+            PublicTotals.under(self.guarantee.policy, self.estimates, None if mechanism.biased else mechanism.model),
             mechanism.parts(self.measured, total),
             mechanism.runs(self.measured, total),
+            unit=self._unit,
         )
 
     @cached_property
     def _nonnegative_view(self) -> View:
-        return replace(self._view, shared=self.nonnegative())
+        return replace(self._view, shared=self._without_negative())
+
+    def _without_negative(self, *, integers: bool = False) -> NDArray[np.float64]:
+        """In whole steps, or finer."""
+        if self.values is not None and self.values.signed:
+            raise InvalidInput(
+                f"this release is of {self.values.describe()}, which may be negative. Nothing was answered. Take the "
+                "plain estimates."
+            )
+        public = self._view.public
+        return non_negative(self.estimates, self.domain, public.totals, public.axes, integers=integers)
 
     def _seen(self, question: Asked, estimate: str = "plain") -> tuple[View, Asked]:
         """What answers a question: all cells, or the table of just the axes that it speaks of."""
@@ -243,8 +278,7 @@ class Release(Outward):
         >>> float(counts.sum()), bool((counts >= 0).all())
         (9.0, True)
         """
-        public = self._view.public
-        return non_negative(self.counts, self.domain, public.totals, public.axes, integers=integers)
+        return self._outward(self._without_negative(integers=integers))
 
     def adjusted(self, *, non_negative: bool = True, integers: bool = False) -> Adjusted:
         """Counts made non-negative or whole, for those who need them so. Both bias; the result says so and has no
@@ -255,7 +289,8 @@ class Release(Outward):
         True
         """
         if not non_negative:
-            return rounded(self.counts, self._public_total, integers=integers)
+            made = rounded(self.estimates, self.exact_total, integers=integers)
+            return replace(made, counts=self._outward(made.counts))
         known = self.guarantee.policy.total_is_public
         return without_negative(self.nonnegative(integers=integers), total_known=known, integers=integers)
 
@@ -329,8 +364,9 @@ class Release(Outward):
 
     def _clipped_cells(self, confidence: float) -> Answer:
         """The cells with ends cut to what a number of records can be, as `answer` has them."""
-        found, most = self.cells(confidence=confidence), self._view.public.most_of_cells()
-        return replace(found, low=np.clip(found.low, 0.0, most), high=np.clip(found.high, 0.0, most))
+        found, public = self.cells(confidence=confidence), self._view.public
+        least, most = public.least, public.most_of_cells() * self._unit
+        return replace(found, low=np.clip(found.low, least, most), high=np.clip(found.high, least, most))
 
     def _on_a_map(self, level: str | None) -> View:
         """What answers for every cell of a map; at a level, what answers everything else."""

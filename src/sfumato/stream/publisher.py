@@ -107,7 +107,7 @@ class Stream:
         self._require_refinable(allocation)
         beside = home_beside(ledger, vault, outbox)
         self._account = ledger.stream(
-            name, epsilon=budget, window=self._clock.window, policy=policy, max_per_entity=max_per_entity
+            name, epsilon=budget, window=self._clock.window, policy=made.policy, max_per_entity=made.max_per_entity
         )
         self.name = self._account.name
         self._home = beside / folder_name(ledger.dataset) / folder_name(self.name)
@@ -333,8 +333,7 @@ class Stream:
 
     def _planned(self, epsilon: Fraction) -> Plan:
         """The plan of every step, scaled to the budget of this one."""
-        share = epsilon / (self._plan.max_per_entity or 1)
-        mechanism = replace(self._plan.mechanism, epsilon=share)
+        mechanism = replace(self._plan.mechanism, epsilon=self._plan.share_of(epsilon))
         return replace(self._plan, epsilon=epsilon, mechanism=mechanism, expected_error=math.nan, alternatives=())
 
     def _told(self, time: Any) -> Time:
