@@ -23,10 +23,10 @@ from cases import CASES, SPACED
 from spark_cluster import ON_SPARK, Cluster, end, on_spark, shared
 
 import sfumato as sf
-from sfumato.counting import spark_failures, spark_logs, spark_partition
+from sfumato.counting import spark_logs, spark_partition
 from sfumato.counting.columns import Columns
 from sfumato.counting.keyed import Keyed
-from sfumato.counting.spark import from_pandas_on_spark, private_spark, with_positions
+from sfumato.counting.spark import private_spark, with_positions
 
 pytestmark = list(ON_SPARK)
 
@@ -75,12 +75,6 @@ def test_frames_of_pandas_on_spark_are_frames_of_spark(cluster: Cluster, tmp_pat
     case = CASES["doubles"]()
     frame = on_spark(case.table, tmp_path, cluster).pandas_api()
     same(sf.count(frame, case.domain, **case.keywords), sf.count(case.table, case.domain, **case.keywords))
-
-
-def test_frames_of_pandas_on_spark_are_told_by_their_type() -> None:
-    frame = type("DataFrame", (), {"__module__": "pyspark.pandas.frame", "to_spark": lambda self: "a frame of Spark"})()
-    assert from_pandas_on_spark(frame) == "a frame of Spark"
-    assert from_pandas_on_spark("anything else") == "anything else"
 
 
 def test_tables_of_a_product_are_counted_on_the_workers(cluster: Cluster, tmp_path: Path) -> None:
@@ -305,30 +299,6 @@ def test_a_worker_of_another_version_is_refused(cluster: Cluster, monkeypatch: p
     frame = cluster.session.range(3).selectExpr("CAST(id AS DOUBLE) AS x")
     with pytest.raises(sf.InvalidInput, match=r"another version of sfumato.*Nothing was counted"):
         sf.count(frame, sf.Line(0, 3, cells=3), engine="numpy")
-
-
-@pytest.mark.parametrize(
-    ("engine", "said"),
-    [
-        (
-            "PythonException: ModuleNotFoundError: No module named 'sfumato'",
-            "no package 'sfumato'.*Install sfumato where",
-        ),
-        ("PythonException: ModuleNotFoundError: No module named 'user_7f3a'", "Spark stopped with RuntimeError"),
-        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version", "different versions of Python"),
-        ("ExecutorLostFailure (executor 3 exited) Reason: x", "The Spark cluster was lost while counting"),
-        ("java.lang.OutOfMemoryError: Java heap space", "ran out of memory"),
-        ("[CAST_INVALID_INPUT] The value '7f3a'", "Spark stopped with RuntimeError. Its message may quote a record"),
-    ],
-)
-def test_every_mishap_has_its_own_words(engine: str, said: str) -> None:
-    def work() -> None:
-        raise RuntimeError(engine)
-
-    with pytest.raises(sf.SfumatoError, match=f"(?s){said}.*Nothing was counted") as caught:
-        spark_failures.explained("The records could not be counted", work)
-    assert "7f3a" not in str(caught.value)
-    assert caught.value.__context__ is None
 
 
 def test_a_lost_driver_and_a_stopped_session_are_told_apart(cluster: Cluster) -> None:
