@@ -139,6 +139,25 @@ def test_the_choice_depends_on_the_key_and_the_records_alone(cluster: Cluster, t
     assert (other.values.reshape(500, 10).sum(axis=1) <= 3).all()
 
 
+def test_sums_and_distinct_people_are_counted_on_spark(cluster: Cluster, tmp_path: Path) -> None:
+    rng = np.random.default_rng(29)
+    fare = pa.array(np.round(rng.normal(20, 30, 3000), 1), mask=rng.random(3000) < 0.1)
+    table = crowd(3000).append_column("fare", fare)
+    frame = on_spark(table, tmp_path, cluster)
+    fares = sf.amounts("fare", clip=(-5, 60), step=0.5)
+    for more, chosen in (
+        ({"values": fares}, False),
+        ({"values": fares, "engine": "numpy"}, False),
+        ({"values": fares, "entity": "who", "max_per_entity": 2}, True),
+        ({"values": sf.people("who", cells=3)}, True),
+    ):
+        found, expected = (
+            sf.count(data, PEOPLE, **more, **({"source": sf.SeededSource(11)} if chosen else {}))
+            for data in (frame, table)
+        )
+        same(found, expected)
+
+
 def test_zeros_are_one_person_on_spark_too(cluster: Cluster) -> None:
     frame = cluster.session.range(40).selectExpr("CASE WHEN id % 2 = 0 THEN 0D ELSE -0D END AS who", "0.5D AS x")
     assert sf.count(frame, sf.Line(0, 1, cells=1), entity="who", max_per_entity=3).values.tolist() == [3]

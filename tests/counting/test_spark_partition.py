@@ -31,7 +31,7 @@ def crowd(rows: int = 3000) -> pa.Table:
 
 def part(domain: Domain = LINE, choice: Keyed | None = None, **more: Any) -> Part:
     fields = Columns(("x",), None if choice is None else "who").fields(domain)
-    given = {"drop": False, "tables": None, "choice": choice, **more}
+    given = {"drop": False, "tables": None, "choice": choice, "summed": None, **more}
     return pickle.loads(pickle.dumps(Part.of(domain, fields, **given)))  # as it comes to a worker
 
 
