@@ -227,17 +227,23 @@ def test_logs_speak_again_afterwards(cluster: Cluster) -> None:
     assert any("work" in where for where in written)
 
 
-def test_an_interrupted_count_is_over_on_the_cluster_and_its_loggers_speak(cluster: Cluster) -> None:
+@pytest.mark.parametrize("when", ["at once", "under way"])
+def test_an_interrupted_count_is_over_on_the_cluster_and_its_loggers_speak(
+    when: str, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Interrupted as soon as Spark does anything at all, and when the workers are at the records."""
     numbers = cluster.session.range(0, 4, 1, 4).selectExpr("CAST(id AS DOUBLE) AS x")
+    begun = str(tmp_path / "begun")
 
     def asleep(batches: Iterator[Any]) -> Iterator[Any]:
+        os.close(os.open(begun, os.O_CREAT))
         time.sleep(600)
         yield from batches
 
     tracker = cluster.session.sparkContext.statusTracker()
 
     def interrupt() -> None:
-        while not tracker.getActiveJobsIds():
+        while not (tracker.getActiveJobsIds() if when == "at once" else os.path.exists(begun)):  # noqa: PTH110
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -248,6 +254,10 @@ def test_an_interrupted_count_is_over_on_the_cluster_and_its_loggers_speak(clust
         sf.count(frame, sf.Line(0, 4, cells=2))
     thread.join()
     assert not spark_logs._holders
+    assert not spark_logs._undo
+    until = time.monotonic() + 300  # what is cancelled ends when its workers have heard of it; asleep it would not
+    while tracker.getActiveJobsIds() and time.monotonic() < until:
+        time.sleep(0.05)
     assert not tracker.getActiveJobsIds()
     assert sf.count(numbers, sf.Line(0, 4, cells=2)).values.tolist() == [2, 2]  # the session goes on
 

@@ -48,14 +48,14 @@ def silent(session: Any) -> Iterator[None]:
     """Silence for the length of a block."""
     holder = object()
     context = getattr(session, "_sc", None)  # Connect has none
-    with _lock:
-        _holders.append(holder)
-        if len(_holders) == 1:
-            _undo.append(_hush_python())
-            if context is not None:
-                found = _tried(_hush_driver, context), _tried(_hush_executors, session)
-                _undo.extend(undo for undo in found if undo)
     try:
+        with _lock:
+            _holders.append(holder)
+            if len(_holders) == 1:
+                _hush_python()
+                if context is not None:
+                    _tried(_hush_driver, context)
+                    _tried(_hush_executors, session)
         yield
     except BaseException:
         if context is not None:  # parts that are being stopped say why, after the count has failed
@@ -76,23 +76,23 @@ def _wait_for_tasks(context: Any) -> None:
     time.sleep(0.2)  # what was heard last is being written
 
 
-def _hush_python() -> Callable[[], None]:
+def _hush_python() -> None:
     try:
         from pyspark.logger import PySparkLogger  # it must make them: a plain logger of the name would not do
     except ImportError:  # before Spark 4 there were none
-        return lambda: None
+        return
     before = {logger: logger.disabled for logger in map(PySparkLogger.getLogger, PYTHON)}
-    for logger in before:
-        logger.disabled = True
 
     def undo() -> None:
         for logger, disabled in before.items():
             logger.disabled = disabled
 
-    return undo
+    _undo.append(undo)  # first, here and below: whoever is interrupted in between has to take it back
+    for logger in before:
+        logger.disabled = True
 
 
-def _hush_driver(context: Any) -> Callable[[], None]:
+def _hush_driver(context: Any) -> None:
     log4j = context._jvm.org.apache.logging.log4j
     levels, loggers = log4j.Level, log4j.LogManager.getContext(False)
     configuration = loggers.getConfiguration()
@@ -100,8 +100,6 @@ def _hush_driver(context: Any) -> Callable[[], None]:
         name: log4j.LogManager.getLogger(name).getLevel() if configuration.getLoggers().containsKey(name) else None
         for name in JVM
     }
-    for name in JVM:
-        log4j.core.config.Configurator.setLevel(name, levels.OFF)
 
     def undo() -> None:
         for name, level in before.items():
@@ -111,28 +109,24 @@ def _hush_driver(context: Any) -> Callable[[], None]:
                 log4j.core.config.Configurator.setLevel(name, level)
         loggers.updateLoggers()
 
-    return undo
+    _undo.append(undo)
+    for name in JVM:
+        log4j.core.config.Configurator.setLevel(name, levels.OFF)
 
 
-def _hush_executors(session: Any) -> Callable[[], None]:
+def _hush_executors(session: Any) -> None:
     """On all workers: by static methods, which Spark's SQL can call by name."""
-    read = [f"reflect('{_LOG4J}.LogManager', 'getLogger', '{name}')" for name in JVM]
-    before: dict[str, str] = {}
-    for row in _everywhere(session, [*read, *(_set(name, "OFF") for name in JVM)]):
-        for name, was in zip(JVM, row, strict=False):
-            level = _LEVEL.search(str(was))
-            if level and level[1] != "OFF":  # whoever came second to a worker reads what the first one has set
-                before[name] = level[1]
+    rows = _everywhere(session, [f"reflect('{_LOG4J}.LogManager', 'getLogger', '{name}')" for name in JVM])
+    levels = dict(zip(JVM, (_LEVEL.search(str(was)) for was in rows[0]), strict=False))
 
     def undo() -> None:
-        if not before:
-            return
-        columns = [_set(name, level) for name, level in before.items()]
+        columns = [_set(name, level[1]) for name, level in levels.items() if level]
         speaking = threading.Thread(target=_tried, args=(_everywhere, session, columns), daemon=True)
         speaking.start()
         speaking.join(_PATIENCE)  # workers that are gone need not be told
 
-    return undo
+    _undo.append(undo)
+    _everywhere(session, [_set(name, "OFF") for name in JVM])
 
 
 def _set(name: str, level: str) -> str:
