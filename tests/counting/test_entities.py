@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import pickle
 import tempfile
 import uuid
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 
 from sfumato.counting import CountReport, Counts, batches, count, streams
 from sfumato.counting.entities import Entities, dealt
-from sfumato.counting.keyed import Records
+from sfumato.counting.keyed import Kept, Keyed, Records
 from sfumato.counting.spill import Spill
 from sfumato.domain import Grid, Line
 from sfumato.errors import InvalidInput, TooLarge
@@ -90,10 +92,53 @@ def test_which_records_are_kept_follows_from_how_many_there_are_and_not_from_wha
     assert sum(map(len, ranks(here))) == np.minimum(np.bincount(who), 2).sum()
 
 
+def test_records_cut_into_any_files_are_chosen_from_as_a_whole(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    table = pa.table({"who": [f"person {w}" for w in rng.integers(0, 60, 900)], "x": rng.integers(0, 50, 900) + 0.5})
+    found = []
+    for parts in (1, 3, 40):
+        rows = np.array_split(rng.permutation(900), parts)
+        files = [tmp_path / f"{parts} {i}.parquet" for i in range(parts)]
+        for file, some in zip(files, rows, strict=True):
+            pq.write_table(table.take(some), file, row_group_size=50)
+        line = Line(0, 50, cells=50)
+        found.append(count(files, line, entity="who", max_per_entity=3, source=SeededSource(5)).values.tolist())
+    assert found[0] == found[1] == found[2]
+    assert sum(found[0]) == 180
+
+
 def test_the_choice_is_new_every_time() -> None:
     table = pa.table({"who": [1] * 1000, "x": np.arange(1000) + 0.5})
     runs = [count(table, Line(0, 1000, cells=1000), entity="who", max_per_entity=100).values for _ in range(2)]
     assert (runs[0] != runs[1]).any()  # equal with probability 1 / C(1000, 100) < 2^-460
+
+
+def test_the_key_of_the_choice_is_told_to_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Not by what is printed or logged, nor by what is kept of the counts, nor by what an engine is asked."""
+    keys: list[bytes] = []
+    asked: list[str] = []
+    drawn = Keyed.drawn.__func__  # type: ignore[attr-defined]
+
+    def remembered(cls: type[Keyed], limit: int, source: Any) -> Keyed:
+        choice: Keyed = drawn(cls, limit, source)
+        keys.extend((choice.key, choice.naming_key))
+        asked.append(repr(choice))
+        return choice
+
+    whose = batches.Batches._whose
+    monkeypatch.setattr(Keyed, "drawn", classmethod(remembered))
+    monkeypatch.setattr(batches.Batches, "_whose", lambda self: asked.append(whose(self)) or whose(self))
+    with caplog.at_level(0):
+        table = pa.table({"who": ["anna", "anna"], "x": [0.5, 1.5]})
+        counts = count(table, Line(0, 2, cells=2), entity="who", max_per_entity=1, progress=True)
+    told = " ".join([*asked, caplog.text, *capfd.readouterr(), repr(counts), repr(vars(counts))])
+    assert len(keys) == len(asked) == 2
+    for key in keys:
+        assert key not in pickle.dumps(counts)
+        assert key.hex() not in told
+        assert repr(key) not in told
 
 
 @pytest.mark.parametrize(
@@ -226,6 +271,31 @@ def test_records_beyond_what_memory_holds_go_through_a_file_and_the_choice_is_th
             cut=int(np.maximum(records - 2, 0).sum()),
             entities_cut=int((records > 2).sum()),
         )
+
+
+@pytest.mark.parametrize("rows", [100, 1 << 20], ids=["through a file", "in memory"])
+def test_numbers_that_grow_too_long_on_the_way_change_nothing(rows: int) -> None:
+    """Persons are held beside their cells while they fit, with what their records say; then apart."""
+    rng = np.random.default_rng(9)
+    persons = np.concatenate([rng.integers(0, 90, 500), rng.integers(0, 90, 500) + 2**60]).astype(np.uint64)
+    cells, values = rng.integers(-1, 7, 1000), rng.integers(-20, 20, 1000)
+    choice = Keyed(bytes(32), 3)
+    together = choice.keep(persons, cells, values)
+    held = Entities(choice, cells=7, values=(-20, 19), rows=rows)
+    for start in range(0, 1000, 90):
+        here = slice(start, start + 90)
+        held.add(persons[here], cells[here], values[here])
+    parts = [*held.kept()]
+
+    def pairs(kept: list[Kept]) -> Counter[tuple[int, int]]:
+        found: Counter[tuple[int, int]] = Counter()
+        for part in kept:
+            assert part.values is not None
+            found.update(zip(part.cells.tolist(), part.values.tolist(), strict=True))
+        return found
+
+    assert pairs(parts) == pairs([together])
+    assert (held.cut, held.entities_cut) == (together.cut, together.persons_cut)
 
 
 def test_what_goes_through_a_file_comes_back_and_cannot_be_read_there() -> None:

@@ -61,13 +61,16 @@ class Entities:
         columns = (entities, cells, *(() if values is None else (values,)))
         if self._packing is not None and not self._packing.holds(entities):
             self._unpack()
-            self._packing = None
+            self._packing, self._words = None, np.empty(0, np.uint64)
         if self._packing is None:
             # Copies: a batch of an engine stays in memory whole while a column of it is held.
-            self._held.append(Records(entities.copy(), cells.astype(self._number), values))
+            said = None if values is None else values.copy()
+            self._held.append(Records(entities.copy(), cells.astype(self._number), said))
         else:
-            if self._count + len(cells) > len(self._words):  # what is not touched takes no memory
-                self._words = np.concatenate([self._words[: self._count], np.empty(self.rows + len(cells), np.uint64)])
+            if self._count + len(cells) > len(self._words):
+                words = np.empty(self.rows + len(cells), np.uint64)  # what is not touched takes no memory
+                words[: self._count] = self._words[: self._count]
+                self._words = words
             self._packing.pack(columns, self._words[self._count : self._count + len(cells)])
         self._count += len(cells)
         if self._count >= self.rows:

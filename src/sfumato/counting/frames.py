@@ -200,7 +200,11 @@ def _expression(field: Field, kind: nw.dtypes.DType, frame: Frame) -> nw.Expr:
         inside = (column >= nw.lit(_LOW)) & (column <= nw.lit(_HIGH))
         column = nw.when(inside).then(column).otherwise(nw.lit(field.stranger)).cast(nw.Int64)
         column = nw.when(~nw.col(field.column).is_null()).then(column)
-    elif (field.labels is not None and field.labels.kind is str) or (field.indices and not kind.is_integer()):
+    elif (
+        (field.labels is not None and field.labels.kind is str)
+        or (field.indices and not kind.is_integer())
+        or (field.axis is None and isinstance(kind, (nw.Categorical, nw.Enum)))  # each batch has categories of its own
+    ):
         column = column.cast(nw.String)
     return column.alias(field.alias)
 

@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 
 from sfumato.counting.place import fixed_width
 
+Words = NDArray[np.uint64]
+Places = NDArray[np.int64]
 _BLOCK = 16
+_ALL = np.uint64((1 << 64) - 1)
 _LONG = np.uint64(0xFF << 56)
 """In the last byte of the first block of what needs more than one; the length is there where one block is enough."""
 
@@ -60,35 +63,54 @@ def person_numbers(column: Any, key: bytes) -> tuple[NDArray[np.uint64], NDArray
 def digests(data: NDArray[np.uint8], ends: NDArray[np.int64], key: bytes) -> NDArray[np.uint64]:
     """The keyed digest of each of the texts that lie one after the other in ``data``, between ``ends``."""
     cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-    starts, lengths = ends[:-1], np.diff(ends)
     padded = np.concatenate([data[ends[0] : ends[-1]], np.zeros(_BLOCK, np.uint8)])
     words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))  # eight bytes from anywhere
-    starts = starts - ends[0]
-    state = np.zeros((len(starts), 2), np.uint64)
+    starts, lengths = ends[:-1] - ends[0], np.diff(ends)
     short = lengths < _BLOCK
-    state[:, 1] = np.where(short, lengths.astype(np.uint64) << np.uint64(56), _LONG)
-    state[~short, 0] = lengths[~short]
-    brief = np.flatnonzero(short)
-    state[brief] ^= _piece(words, starts[brief], lengths[brief])
+    if short.all():
+        return _short(cipher, words, starts, lengths)
+    if not short.any():
+        return _long(cipher, words, starts, lengths)
+    found = np.empty(len(lengths), np.uint64)
+    for which, digest in ((short, _short), (~short, _long)):
+        found[which] = digest(cipher, words, starts[which], lengths[which])
+    return found
+
+
+def _short(cipher: CipherContext, words: Words, starts: Places, lengths: Places) -> Words:
+    """Of texts that leave room for their length in one block."""
+    blocks = _piece(words, starts, lengths)
+    blocks[:, 1] |= lengths.view(np.uint64) << np.uint64(56)
+    return _enciphered(cipher, blocks)[:, 0]
+
+
+def _long(cipher: CipherContext, words: Words, starts: Places, lengths: Places) -> Words:
+    """Of all others: the length first, then block after block."""
+    found = np.empty(len(lengths), np.uint64)
+    rows = np.arange(len(lengths))
+    state = np.full((len(lengths), 2), _LONG)
+    state[:, 0] = lengths
     state = _enciphered(cipher, state)
-    rest = np.flatnonzero(~short)
     done = 0
-    while len(rest):
-        state[rest] = _enciphered(cipher, state[rest] ^ _piece(words, starts[rest] + done, lengths[rest] - done))
+    while len(rows):
+        state = _enciphered(cipher, state ^ _piece(words, starts + done, lengths - done))
         done += _BLOCK
-        rest = rest[lengths[rest] > done]
-    return state[:, 0].copy()
+        more = lengths > done
+        if not more.all():
+            found[rows[~more]] = state[~more, 0]
+            rows, starts, lengths, state = rows[more], starts[more], lengths[more], state[more]
+    return found
 
 
-_MASKS = np.array([[(1 << 8 * min(n, 8)) - 1, (1 << 8 * max(n - 8, 0)) - 1] for n in range(17)], np.uint64)
-
-
-def _piece(words: NDArray[np.uint64], at: NDArray[np.int64], left: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _piece(words: Words, at: Places, left: Places) -> Words:
     """Sixteen bytes from each place, zeros beyond what is left of the text."""
-    found = np.stack([words[at], words[at + 8]], axis=-1).astype(np.uint64, copy=False)
-    return found & _MASKS[np.minimum(left, _BLOCK)]
+    found = np.empty((len(at), 2), np.uint64)
+    for i in range(2):
+        shift = np.uint64(8) * (np.uint64(8) - np.clip(left - 8 * i, 0, 8).view(np.uint64))
+        found[:, i] = words[at + 8 * i] & (_ALL >> shift)  # by 64 bits nothing is left
+    return found
 
 
 def _enciphered(cipher: CipherContext, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    plain = np.ascontiguousarray(blocks, "<u8")
-    return np.frombuffer(cipher.update(plain.tobytes()), "<u8").reshape(-1, 2).astype(np.uint64)
+    plain = np.ascontiguousarray(blocks, "<u8").view(np.uint8)
+    return np.frombuffer(cipher.update(plain.data), "<u8").reshape(-1, 2).astype(np.uint64, copy=False)

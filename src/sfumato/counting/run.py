@@ -72,12 +72,12 @@ def count(
     """Count the records of ``data`` in the cells of ``domain``. The result is private; give it to ``plan.publish``.
 
     ``data`` is a path to Parquet or CSV files (or a glob, a directory, a list), a pandas, Polars, Dask or PySpark frame
-    (classic, Connect, ``pyspark.pandas``), an Arrow table or stream, a DuckDB relation, or an Ibis table. Columns are
-    found by their names as they are written, in each file by itself; of CSV files the entity is the text that is
-    written (``7``, ``007`` and ``7.0`` are three), and a coordinate that cannot be read is no record. A folder named
-    ``column=value`` gives a column to the Parquet files in it that have none of that name, and never replaces one. A
-    path that exists is that path; patterns and folders leave out what begins with a dot or an underscore. A dict of
-    arrays will do as well.
+    (classic, Connect, ``pyspark.pandas``), an Arrow table, stream, dataset or scanner, a DuckDB relation, or an Ibis
+    table. Columns are found by their names as they are written, in each file by itself; of CSV files the entity is the
+    text that is written (``7``, ``007`` and ``7.0`` are three), and a coordinate that cannot be read is no record. A
+    folder named ``column=value`` gives a column to the Parquet files in it that have none of that name, and never
+    replaces one. A path that exists is that path; patterns and folders leave out what begins with a dot or an
+    underscore. A dict of arrays will do as well.
 
     *Columns.* One keyword an axis, by the axis's name: ``x="lon", y="lat", t="pickup", mode="kind"``; by default a
     column has its axis's name. ``columns={"axis": "column"}`` takes any name, also those that are keywords here or no

@@ -2,7 +2,7 @@
 
 Polars runs its streaming engine, Dask computes a few partitions at once, Ibis asks its backend for batches (of Polars
 itself, which it would collect). What has no stream of its own is collected, the needed columns only: Polars before
-1.34, and Spark where counting brings records here.
+1.34, SQLite, whose rows Ibis fetches at once, and Spark where counting brings records here.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _of_polars(frame: Any) -> Any:
     import pyarrow as pa
 
     def batches() -> Iterator[Any]:
-        for chunk in frame.collect_batches(chunk_size=ROWS, maintain_order=False, lazy=True, engine="streaming"):
+        for chunk in frame.collect_batches(chunk_size=ROWS, maintain_order=False, engine="streaming"):
             yield from chunk.to_arrow().to_batches()
 
     return pa.RecordBatchReader.from_batches(pl.DataFrame(schema=frame.collect_schema()).to_arrow().schema, batches())
