@@ -37,14 +37,14 @@ from sfumato.errors import (
 from sfumato.ledger import Ledger
 from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
-from sfumato.planning import Plan, epsilon_for, plan
+from sfumato.planning import MeansPlan, Plan, epsilon_for, plan, plan_means
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.policies.valued import policy
 from sfumato.promise import Guarantee
 from sfumato.publication import Publication, load_publication
 from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, adjacent, anything, change, move, presence, relation_from_text
-from sfumato.release import Answer, Release, Table, load
+from sfumato.release import Answer, Means, Release, Table, load, load_means
 from sfumato.values import Amounts, People, amounts, people, values_from_text
 from sfumato.vault import Vault
 from sfumato.workload import (
@@ -63,6 +63,7 @@ from sfumato.workload import (
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
     from sfumato.auditing import audit
+    from sfumato.figures import difference, percent_change
     from sfumato.stream import Stream
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
@@ -74,6 +75,8 @@ _LATER = {
     "Stream": "sfumato.stream",
     "allocate": "sfumato.allocation",
     "audit": "sfumato.auditing",
+    "difference": "sfumato.figures",
+    "percent_change": "sfumato.figures",
 }
 
 __all__ = [
@@ -102,6 +105,8 @@ __all__ = [
     "LedgerError",
     "Line",
     "Markov",
+    "Means",
+    "MeansPlan",
     "MissingExtra",
     "NoLedgerWarning",
     "People",
@@ -134,11 +139,13 @@ __all__ = [
     "bounded",
     "change",
     "count",
+    "difference",
     "epsilon_for",
     "graph",
     "histogram",
     "levels",
     "load",
+    "load_means",
     "load_publication",
     "marginals",
     "mechanisms",
@@ -146,7 +153,9 @@ __all__ = [
     "move",
     "network",
     "people",
+    "percent_change",
     "plan",
+    "plan_means",
     "policy",
     "prefixes",
     "presence",

@@ -121,6 +121,8 @@ def test_every_mechanism_keeps_its_promise_for_every_change_of_a_record(case, na
         (sf.move("4.5", of="fare"), (-50, 100), 5),
         (sf.move(500, of="fare"), (-50, 100), 150),
         (sf.anything(), (0, 100), 200),
+        (sf.anything(), (-50, 50), 100),
+        (sf.move(2, of="place") | sf.change("fare"), (-50, 50), 100),
         (sf.move(2, of="place") & sf.change("fare"), (0, 100), 200),
     ],
 )

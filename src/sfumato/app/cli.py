@@ -1,4 +1,6 @@
-"""`sfumato`: init, plan, check, publish, refine, query, plot, stream, audit, ledger, vault, demo."""
+"""`sfumato`: init, plan, check, publish, refine, query, rate, compare, suppress, plot, stream, audit, ledger, vault,
+demo.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import sfumato as sf
-from sfumato.app import audit, check, init, ledger, options, preflight, query, stream, vault
+from sfumato.app import audit, check, figures, init, ledger, options, preflight, query, stream, vault
 from sfumato.app import demo as demonstration
 from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
@@ -33,6 +35,9 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(vault.app, name="vault")
 app.command()(init.init)
 app.command()(query.query)
+app.command()(figures.rate)
+app.command()(figures.compare)
+app.command()(figures.suppress)
 app.command(cls=Keyed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)

@@ -132,8 +132,8 @@ def count_batches(
     Records without coordinates are no records and do not take part in the choice. Records outside the bounds do, even
     where they are dropped afterwards: leaving them out before would let the choice depend on where they lie.
     """
-    domain = stream.domain if summed is None else summed.domain
-    tally, placer = empty_tally(domain, tables), Placer(stream.domain, drop=drop)
+    tally = empty_tally(stream.domain, tables) if summed is None else summed.tally(tables)
+    placer = Placer(stream.domain, drop=drop)
     into = adder(tally, summed, tables)
     bounded = None if choice is None else Entities(choice, cells=stream.domain.size)
     naming_key = b"" if choice is None else choice.naming_key

@@ -28,7 +28,7 @@ class Counts:
     promise made from such counts speaks of one record. ``dropped`` says that records outside the bounds were left
     out, which not every policy hides; ``private`` is False when the records of an entity were chosen by seeded
     randomness. ``counted`` says what they are where they are no numbers of records: sums in whole steps of a value, or
-    distinct people. Printing shows neither the counts nor the report,
+    distinct people; ``numbers`` of how many records each is the sum. Printing shows neither the counts nor the report,
     since what is printed ends up in logs.
 
     >>> sf.Counts(np.array([3, 0, 5, 1]), sf.Line(0, 4, cells=4))
@@ -43,6 +43,7 @@ class Counts:
     private: bool = True
     tables: Tables | None = None
     counted: Values | None = None
+    numbers: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)
@@ -61,6 +62,9 @@ class Counts:
         values = values.astype(np.int64)  # a copy: nobody else can change it
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
+        if self.numbers is not None:
+            numbers = Counts(self.numbers, self.domain, tables=self.tables).values
+            object.__setattr__(self, "numbers", numbers)
 
     def __repr__(self) -> str:
         bound = "" if self.max_per_entity is None else f", max_per_entity={self.max_per_entity}"

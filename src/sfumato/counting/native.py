@@ -54,7 +54,7 @@ def count_native(
 
     Where a value is summed, `domain` is the one that records are placed in, and the group-by tells cell and value.
     """
-    empty_tally(domain if summed is None else summed.domain)  # or a refusal
+    _zeros(domain, summed)  # or a refusal
     grouped = hushed("The records could not be counted", lambda: grouped_keys(view, domain), view.advice)
     return from_keys(grouped, view, domain, drop=drop, summed=summed)
 
@@ -63,7 +63,7 @@ def from_keys(
     grouped: Any, view: View, domain: Domain, *, drop: bool, summed: Summed | None = None
 ) -> tuple[NDArray[np.int64], CountReport]:
     """The same of a table of keys and how many rows have them."""
-    tally = empty_tally(domain if summed is None else summed.domain)
+    tally = _zeros(domain, summed)
     keys, records = _whole_numbers(grouped["key"]), _whole_numbers(grouped["records"])
     if (keys == 2 * domain.size).any() and not drop:
         raise InvalidInput(unknown_label(" or ".join(a.name for a in domain.axes if a.reads == "labels")))
@@ -94,9 +94,18 @@ def grouped_keys(view: View, domain: Domain) -> Any:
 
 def _add(tally: NDArray[np.int64], keys: NDArray[np.int64], records: NDArray[np.int64], summed: Summed | None) -> None:
     """So many records of each key into their cells: one each, or their value."""
-    cells, weights = (keys, 1) if summed is None else summed.parted(keys)
-    np.add.at(tally, cells, records * weights)
+    if summed is None:
+        np.add.at(tally, keys, records)
+        return
+    cells, weights = summed.parted(keys)
+    half = len(tally) // 2
+    np.add.at(tally[:half], cells, records * weights)
+    np.add.at(tally[half:], cells, records)
 
 
 def _whole_numbers(column: Any) -> NDArray[np.int64]:
     return fixed_width(column.cast("int64").combine_chunks(), np.int64)
+
+
+def _zeros(domain: Domain, summed: Summed | None) -> NDArray[np.int64]:
+    return empty_tally(domain) if summed is None else summed.tally()

@@ -7,6 +7,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from sfumato.counting.batches import Batches, count_batches
 from sfumato.counting.choice import check_keywords, choose_columns, ground_of, place_of, told_of_places
 from sfumato.counting.counts import Counts
@@ -189,12 +191,18 @@ def count(
                     stream, drop=drop, choice=choice, advance=advance, tables=layout, summed=summed
                 )
     report = replace(report, transformed=transformed or report.transformed)
+    numbers = None
+    if summed is not None:
+        tally, numbers = np.split(tally, 2)
     if layout is None:
         report = replace(report, in_other_box=None if summed else in_other_box(tally, domain))
         tally = tally.reshape(domain.shape)
+        numbers = None if numbers is None else numbers.reshape(domain.shape)
     report.warn()
     chance = limit is None or source is None or source.private
-    return Counts(tally, domain, limit, report, dropped=drop, private=chance, tables=layout, counted=values)
+    return Counts(
+        tally, domain, limit, report, dropped=drop, private=chance, tables=layout, counted=values, numbers=numbers
+    )
 
 
 def _layout(tables: AsksTables, domain: Domain, engine: Engine | None) -> Tables:

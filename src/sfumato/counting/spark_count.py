@@ -57,7 +57,7 @@ def count_spark(
     """The flat counts or sums, of cells or of tables, and the report."""
     read = domain if summed is None else summed.read
     native: Any = view.frame.to_native()
-    tally = empty_tally(domain, tables)
+    tally = empty_tally(domain, tables) if summed is None else summed.tally(tables)
     with silent(native.sparkSession), _cancelled(native.sparkSession):
         short = engine == "native" or all(axis.comparisons <= _COMPILED for axis in read.axes)
         if choice is None and tables is None and engine != "numpy" and short and not is_dear(read):

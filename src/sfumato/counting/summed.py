@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain
 from sfumato.domain.factor import Factor
 from sfumato.errors import InvalidInput
@@ -44,6 +45,10 @@ class Summed:
         """The domain that records are placed in: its last axis is the value."""
         factor = Factor(self.amounts.name, (self.domain.ndim,))
         return Domain((*self.domain.axes, self.amounts.axis), (*self.domain.factors, factor))
+
+    def tally(self, tables: Tables | None = None) -> NDArray[np.int64]:
+        """Zeros for the sums, and behind them for how many records each is the sum of."""
+        return np.zeros(2 * len(empty_tally(self.domain, tables)), dtype=np.int64)
 
     def parted(self, numbers: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The cells of the domain, and what is added there."""
@@ -77,14 +82,24 @@ def person_of(values: Values | None, entity: str | None, max_per_entity: int | N
 def adder(
     tally: NDArray[np.int64], summed: Summed | None, tables: Tables | None
 ) -> Callable[[NDArray[np.integer]], None]:
-    """What adds records to a tally, given by the numbers of their cells: one each, or their value."""
+    """What adds records to a tally, given by the numbers of their cells: one each; or their value, behind which the
+    second half of the tally has one each.
+    """
+
+    def add_to(part: NDArray[np.int64], cells: NDArray[np.integer], weights: NDArray[np.int64] | int) -> None:
+        if tables is None:
+            np.add.at(part, cells, weights)
+        else:
+            tables.add(part, cells.astype(np.int64, copy=False), weights)
 
     def add(numbers: NDArray[np.integer]) -> None:
-        cells, weights = (numbers, 1) if summed is None else summed.parted(numbers)
-        if tables is None:
-            np.add.at(tally, cells, weights)
-        else:
-            tables.add(tally, cells.astype(np.int64, copy=False), weights)
+        if summed is None:
+            add_to(tally, numbers, 1)
+            return
+        cells, weights = summed.parted(numbers)
+        half = len(tally) // 2
+        add_to(tally[:half], cells, weights)
+        add_to(tally[half:], cells, 1)
 
     return add
 

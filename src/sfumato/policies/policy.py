@@ -21,7 +21,7 @@ from sfumato.policies import sensitivity as _sensitivity
 from sfumato.policies.absent import ABSENT
 from sfumato.policies.moves import Moves
 from sfumato.relations import Relation
-from sfumato.values import Values
+from sfumato.values import Amounts, Values
 
 if TYPE_CHECKING:
     from sfumato.policies.spanner import Spanner
@@ -104,6 +104,14 @@ class Policy:
     def units(self) -> int:
         """How many steps of one unit a change of a record takes at most: one, where records are counted."""
         return 1
+
+    def around(self, values: Amounts) -> Policy:
+        """The same for sums of the same value from another point on."""
+        raise InvalidInput(f"policy={self.name!r} is of no sums of {values.column!r}.")
+
+    def of_numbers(self) -> Policy:
+        """The same for numbers of the records whose value is summed."""
+        return self
 
     @property
     def covers_persons(self) -> bool:

@@ -11,9 +11,12 @@ neighbouring one, or appears or vanishes. Those units are steps of a graph on th
 - one that moves while its value changes takes max(|v|, |v′|) steps where both have one sign: as many units as the two
   have in common move, the rest come or go; else |v - v′| steps to ⊥. It may also stay.
 
-Where some change touches the value, every cell is joined to ⊥. Let K be the most steps that one change takes (`units`):
-with M = max(|lo|, |hi|) and D the most steps by which a rule lets the value change, it is M for moves and presence, D
-for a change of the value alone, max(M, D) for both at once, and max(M, hi - lo) for anything. A mechanism that is
+Where some change touches the value, every cell is joined to ⊥. Where values lie around zero, a move joins cells to ⊥
+alone, and a record that moves takes |v| + |v′| steps, at most 2M (`STAR` says from where on). What a file keeps rests
+on these rules, which therefore stay. Let K be the most steps that one change takes (`units`): with M = max(|lo|, |hi|)
+and D the most steps by which a rule lets the value change, it is M for moves and presence, D for a change of the value
+alone, max(M, D) for both at once, and max(M, hi - lo) for anything; by ⊥ alone 2M for moves, for both at once and for
+anything. A mechanism that is
 ε/K-private for one step is ε-private for one change, whatever it does: the chain of whole-numbered sums from one data
 set to its neighbour has K links at most. `tests/policies/test_valued.py` compares with brute force.
 
@@ -29,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from sfumato.domain import Domain, Line
@@ -42,6 +46,10 @@ from sfumato.policies.relation_policy import seen_finer, with_default
 from sfumato.policies.rule_moves import moves_of
 from sfumato.relations import ANYTHING, PRESENCE, Relation, Term, anything, presence
 from sfumato.values import Amounts, People, Values
+
+STAR = Fraction(5, 4)
+"""Up to this many times the width of the bounds twice the largest value may be, for ways by ⊥ alone: single cells then
+need less noise, by up to a half, and sums of many of them a fourth more at most."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -78,6 +86,28 @@ class Valued(Policy):
     def units(self) -> int:
         """K: how many steps of a unit one change of a record takes at most."""
         return self.most
+
+    @property
+    def _parts(self) -> bool:
+        return self.arguments.get("publish_component_totals") is True
+
+    def around(self, values: Amounts) -> Policy:
+        """The same for sums of the same value from another point on."""
+        if self.relation is None:
+            return super().around(values)
+        return valued(self.domain, self.relation, self.unchanged, self._parts, values)
+
+    def of_numbers(self) -> Policy:
+        """The same for numbers of the records whose value is summed: changes of the value are none."""
+        names = [factor.name for factor in self.domain.factors]
+        seen = None if self.relation is None else self.relation.about(names)
+        if seen is None:
+            raise InvalidInput(
+                "hide changes nothing but the value: the numbers of records are public, and need no noise. Nothing was "
+                "drawn or recorded. Publish the sums with sf.plan(…), and divide by the numbers; or hide more."
+            )
+        public = [name for name in self.unchanged if name in names]
+        return of_records(self.domain, hide=seen, public=public, publish_component_totals=self._parts)
 
     @property
     def covers_persons(self) -> bool:
@@ -154,8 +184,10 @@ def of_amounts(domain: Domain, relation: Relation, counted: Amounts, public: Ite
     on_value = [rule for rule in relation.rules if rule.of == name]
     _refuse_places_of_value(on_value, name)
     inner = relation.about([factor.name for factor in domain.factors])
-    if on_value or relation.changes_all:
-        cells = of_records(domain, hide=presence() if inner is None else _unkept(inner) | presence())
+    changes = bool(on_value) or relation.changes_all
+    star = changes and counted.least < 0 < counted.most and 2 * counted.largest <= STAR * counted.steps
+    if changes:
+        cells = of_records(domain, hide=presence() if inner is None or star else _unkept(inner) | presence())
     elif inner is None:  # it names neither the value nor a factor: the refusal says so
         raise _unknown(relation, domain, name)
     else:
@@ -182,12 +214,12 @@ def of_amounts(domain: Domain, relation: Relation, counted: Amounts, public: Ite
         counted=counted,
         records=records,
         cells=cells,
-        most=max(most_units(term, counted) for term in relation.terms),
+        most=max(most_units(term, counted, star=star) for term in relation.terms),
     )
 
 
-def most_units(term: Term, counted: Amounts) -> int:
-    """K: how many steps of one unit a change by a term takes at most; the argument is above.
+def most_units(term: Term, counted: Amounts, *, star: bool = False) -> int:
+    """K: how many steps of one unit a change by a term takes at most; with `star`, by ⊥ alone. The argument is above.
 
     >>> from sfumato.relations import Relation
     >>> fares = sf.amounts("fare", clip=(-50, 100), step=1)
@@ -197,10 +229,12 @@ def most_units(term: Term, counted: Amounts) -> int:
     if term.kind == PRESENCE:
         return counted.largest
     if term.kind == ANYTHING:
-        return max(counted.largest, counted.steps)
+        return 2 * counted.largest if star else max(counted.largest, counted.steps)
     on_value = [rule for rule in term.rules if rule.of == counted.name]
     by = max((int(moves_of(rule, counted.line).sizes((counted.steps + 1,)).max()) for rule in on_value), default=0)
-    return by if len(on_value) == len(term.rules) else max(counted.largest, by)
+    if len(on_value) == len(term.rules):
+        return by
+    return 2 * counted.largest if star else max(counted.largest, by)
 
 
 def policy(

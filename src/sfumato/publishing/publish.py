@@ -64,11 +64,7 @@ def publish(
     release_id = secrets.token_hex(16)
     total = int(plan.mechanism.records(values)) if plan.policy.total_is_public else None
     mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
-    if spent_by(mechanism, guarantee) > guarantee.epsilon:
-        raise InvalidInput(
-            f"the plan promises epsilon={text(guarantee.epsilon)}, and its mechanism spends "
-            f"{text(spent_by(mechanism, guarantee))}. Nothing was drawn or recorded. Make the plan with sf.plan(…)."
-        )
+    require_kept(mechanism, guarantee)
     if vault is not None:
         require_vault(vault, mechanism, private)
     payer = ""
@@ -111,6 +107,16 @@ def publish(
         if ledger is not None and interrupted():  # whoever asked for it is not there to take it
             raise rescued(release, "It was interrupted", KeyboardInterrupt(), ledger=ledger.path)
         return release
+
+
+def require_kept(mechanism: Mechanism, guarantee: Guarantee) -> None:
+    """Refuse a mechanism that would spend more than is promised, whoever put the plan together."""
+    spent = spent_by(mechanism, guarantee)
+    if spent > guarantee.epsilon:
+        raise InvalidInput(
+            f"the plan promises epsilon={text(guarantee.epsilon)}, and its mechanism spends {text(spent)}. Nothing was "
+            "drawn or recorded. Make the plan with sf.plan(…)."
+        )
 
 
 def observed(mechanism: Mechanism, values: NDArray[np.int64], total: int | None, source: Source) -> Observed:

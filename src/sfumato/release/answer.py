@@ -31,6 +31,10 @@ class Answer:
     outside its interval then, and where it is below zero. With `estimate="nonnegative"` the value is another one, and
     `stderr` and interval stay what they are: the noise of the plain value, and where the number of records is.
 
+    Answers of releases add, subtract and scale by numbers, with intervals from the law of all the noise in them: of one
+    release by the noise that they share, of several as independent. A quotient is `release.rate` or
+    `sf.percent_change`. What does not know its law is refused: an answer made by hand, or from a file.
+
     >>> answer = sf.Answer(value=41.0, stderr=2.0, low=37.0, high=45.0, confidence=0.95)
     >>> answer.low, answer.high
     (37.0, 45.0)
@@ -44,6 +48,10 @@ class Answer:
     cut_share: Any = field(default=0.0, kw_only=True)
     range: Any = field(default=None, kw_only=True)
     cut: str | None = field(default=None, kw_only=True)
+    _law: Any = field(default=None, kw_only=True, repr=False)
+    """What was asked of which release, for arithmetic; never kept in a file, nor in a copy."""
+
+    __array_ufunc__ = None  # an array, or a number of NumPy, leaves arithmetic to the answer
 
     @classmethod
     def of(
@@ -76,6 +84,39 @@ class Answer:
         fields = [np.asarray(a, dtype=np.float64).reshape(shape) for a in (value, stderr, low, high, share)]
         value_, stderr_, low_, high_, share_ = (float(f) if shape == () else f for f in fields)
         return cls(value_, stderr_, low_, high_, confidence, cut_share=share_, range=range, cut=cut)
+
+    def __add__(self, other: Any) -> Answer:
+        from sfumato.figures import added  # the door to the joint law of figures
+
+        return added(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Answer:
+        from sfumato.figures import added
+
+        return added(self, other, -1.0)
+
+    def __rsub__(self, other: Any) -> Answer:
+        return -self + other
+
+    def __neg__(self) -> Answer:
+        return self * -1
+
+    def __mul__(self, factor: Any) -> Answer:
+        from sfumato.figures import scaled
+
+        return scaled(self, factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, number: Any) -> Answer:
+        from sfumato.figures import scaled
+
+        return scaled(self, number, divide=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_law": None}
 
     def __repr__(self) -> str:
         what = f"{np.size(self.value)} values" if np.ndim(self.value) else f"{self.value:,.1f}"

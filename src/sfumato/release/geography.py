@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato._types import Floats
 from sfumato.domain.geometries import geometries
@@ -136,21 +137,30 @@ def to_geoparquet(frame: Any, path: str | Path, version: str) -> Path:
 
 def _dense(drawn: Map, columns: Mapping[str, Floats]) -> dict[str, Floats]:
     """Square kilometres of every row, and how many records there are on each, for every column of values."""
-    if drawn.crs is None:
-        raise InvalidInput(
-            "density=True needs to know where the grid lies, and this one is of plain numbers. Nothing was written. "
-            "Build it with crs=."
-        )
-    if not drawn.outlines.closed:
-        raise InvalidInput("density=True is for areas, and roads have none. Nothing was written. Leave it out.")
-    area = np.full(len(drawn.located), np.nan)
-    area[drawn.located] = square_metres(cast(Outlines, _in_degrees(drawn, "The area of the cells of this grid"))) / 1e6
+    area = square_kilometres(drawn.outlines, drawn.located, drawn.crs, "density=True", "Nothing was written.")
     found = {"area": area}
     for name, values in columns.items():
         for figure in ("value", "count"):
             if name == figure or name.startswith(f"{figure}_"):
                 found["density" + name.removeprefix(figure)] = values / area
     return found
+
+
+def square_kilometres(
+    outlines: Outlines | Paths, located: NDArray[np.bool_], crs: str | None, asked: str, nothing: str
+) -> Floats:
+    """The area of every row on the ellipsoid; of one that lies nowhere NaN. `asked` and `nothing` are for refusals."""
+    if crs is None:
+        raise InvalidInput(
+            f"{asked} needs to know where the grid lies, and this one is of plain numbers. {nothing} Build it with "
+            "crs=."
+        )
+    if not outlines.closed:
+        raise InvalidInput(f"{asked} is for areas, and roads have none. {nothing} Leave it out.")
+    area = np.full(len(located), np.nan)
+    found = _in_degrees(outlines, crs, "The area of the cells of this grid")
+    area[located] = square_metres(cast(Outlines, found)) / 1e6
+    return area
 
 
 def _in_wgs84(drawn: Map) -> Outlines | Paths:
@@ -163,20 +173,19 @@ def _in_wgs84(drawn: Map) -> Outlines | Paths:
             f"GeoJSON is in degrees of WGS84, and this grid is in {crs[:60]}. Nothing was written. Use to_geoparquet, "
             "or to_parquet."
         )
-    return _in_degrees(drawn, "GeoJSON of regions in another CRS than WGS84")
+    return _in_degrees(drawn.outlines, crs, "GeoJSON of regions in another CRS than WGS84")
 
 
-def _in_degrees(drawn: Map, purpose: str) -> Outlines | Paths:
-    """The outlines with their corners in degrees of WGS84."""
-    crs = drawn.crs
+def _in_degrees(outlines: Outlines | Paths, crs: str | None, purpose: str) -> Outlines | Paths:
+    """Outlines with their corners in degrees of WGS84."""
     if crs is None or crs in WGS84:
-        return drawn.outlines
+        return outlines
     try:
         import pyproj
     except ImportError as error:
         raise MissingExtra("pyproj", "geo", purpose) from error
     there = pyproj.Transformer.from_crs(crs, WGS84[0], always_xy=True)
-    return replace(drawn.outlines, points=np.stack(there.transform(*drawn.outlines.points.T), axis=-1))
+    return replace(outlines, points=np.stack(there.transform(*outlines.points.T), axis=-1))
 
 
 def _ids(drawn: Map, columns: Mapping[str, Any]) -> tuple[list[str], str]:

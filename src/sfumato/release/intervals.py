@@ -9,7 +9,7 @@ its own query alone, never on what else was asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sfumato.errors import InvalidInput
 from sfumato.exact import is_number
 from sfumato.linear.estimator import box_weights
 from sfumato.mechanism import NoiseModel
-from sfumato.release.laws import SMOOTH, cautious, lattice_quantiles, smooth_quantile
+from sfumato.release.laws import SMOOTH, Group, cautious, lattice_quantiles, smooth_quantile
 
 # Up to so many cells the coefficients of a range may be written out one by one where no structure lists them.
 FEW_CELLS = 4096
@@ -76,16 +76,25 @@ def query_margins(model: NoiseModel | None, q: Floats, confidence: float | None)
         return np.full(len(q), np.nan), np.full(len(q), np.nan)
     if confidence is None:
         return np.sqrt(model.query_cumulants(q)[0]), np.full(len(q), np.nan)
-    coefficients = list(model.coefficients(q))
-    pairs = list(zip(coefficients, model.blocks, strict=True))
-    variance = sum((block.noise.variance * (c**2).sum(axis=-1) for c, block in pairs), np.zeros(len(q)))
-    fourth = sum((block.noise.fourth_cumulant * (c**4).sum(axis=-1) for c, block in pairs), np.zeros(len(q)))
+    ones = np.ones((1, 1))
+    return group_margins(
+        [(c, ones, block.noise) for c, block in zip(model.coefficients(q), model.blocks, strict=True)], confidence
+    )
+
+
+def group_margins(groups: Sequence[Group], confidence: float) -> tuple[Floats, Floats]:
+    """(standard error, half-width) of many sums of noise, given as (coefficients, how often each occurs, noise), one
+    row a sum.
+    """
+    rows = max((len(c) for c, _, _ in groups), default=0)
+    variance = sum((noise.variance * (n * c**2).sum(axis=-1) for c, n, noise in groups), np.zeros(rows))
+    fourth = sum((noise.fourth_cumulant * (n * c**4).sum(axis=-1) for c, n, noise in groups), np.zeros(rows))
     deviation = np.sqrt(variance)
     margin = deviation * smooth_quantile(variance, fourth, cautious(confidence))
     felt = np.flatnonzero(deviation > 0)
     if len(felt):
-        groups = [(c[felt], np.ones((1, 1)), block.noise) for c, block in pairs]
-        margin[felt] = lattice_quantiles(groups, margin[felt], confidence)
+        some = [(c[felt], n[felt] if len(n) == rows else n, noise) for c, n, noise in groups]
+        margin[felt] = lattice_quantiles(some, margin[felt], confidence)
     return deviation, margin
 
 

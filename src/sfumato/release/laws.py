@@ -93,7 +93,7 @@ def lattice_quantiles(groups: list[Group], smooth: Floats, confidence: float) ->
     """
     parts = [(np.where(counts > 0, np.abs(c), 0.0), counts, noise) for c, counts, noise in groups]
     largest = np.max([size.max(axis=-1, initial=0.0) for size, _, _ in parts], axis=0)
-    step, exact = _steps([size for size, _, _ in parts], largest)
+    step, exact = common_steps([size for size, _, _ in parts], largest)
     result = smooth + 0.5 * largest  # steps this fine: the continuity correction is enough for any lattice
     variance = sum((noise.variance * (counts * size**2).sum(axis=-1) for size, counts, noise in parts), 0.0 * largest)
     steep = variance < (SMOOTH * largest) ** 2
@@ -133,7 +133,7 @@ def lattice_quantiles(groups: list[Group], smooth: Floats, confidence: float) ->
     return result
 
 
-def _steps(sizes: list[Floats], largest: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def common_steps(sizes: list[Floats], largest: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """The step of each sum's lattice, and whether its coefficients are multiples of it.
 
     A common step is the smallest coefficient over a small whole number, if there is one.

@@ -90,7 +90,9 @@ def mapped(
         )
     place, rest = question.keys[: len(at)], question.keys[len(at) :]
     axes = [domain.axes[i] for i in at]
-    located, outlines = _boxes(place) if len(at) == 2 else outlines_of_rows(cast(Places, axes[0]), place[0], level)
+    located, outlines = (
+        boxes_of_rows(place) if len(at) == 2 else outlines_of_rows(cast(Places, axes[0]), place[0], level)
+    )
     table = tabled(view, question, check_confidence(confidence), "bracket")
     return Map(place, rest, table, located, outlines, crs_of(axes))
 
@@ -135,7 +137,8 @@ def _of_a_place(domain: Domain, level: str) -> bool:
     return found is not None and domain.axes[found[0]].reads == "places"
 
 
-def _boxes(keys: Sequence[Key]) -> tuple[NDArray[np.bool_], Outlines]:
+def boxes_of_rows(keys: Sequence[Key]) -> tuple[NDArray[np.bool_], Outlines | Paths]:
+    """The same of the cells of a grid, all of which lie somewhere."""
     edges = [np.asarray(cast(Ordered, key.axis).edges, dtype=np.float64) for key in keys]
     cells = np.meshgrid(*(key.cells for key in keys), indexing="ij")
     (x0, x1), (y0, y1) = (

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number
 from sfumato.ledger import Ledger
@@ -22,26 +19,23 @@ from sfumato.release import points
 from sfumato.release.adjust import Adjusted, rounded, without_negative
 from sfumato.release.answer import Answer
 from sfumato.release.answering import answered, every_cell, queried, tabled
-from sfumato.release.asking import Asked, asked
-from sfumato.release.brackets import check_cut, check_estimate
-from sfumato.release.by_tables import ByTables
+from sfumato.release.asking import asked
+from sfumato.release.brackets import check_cut
 from sfumato.release.intervals import check_confidence
-from sfumato.release.nonnegative import non_negative
 from sfumato.release.origin import Origin
 from sfumato.release.outward import Outward
 from sfumato.release.patch import Patch, patch_between, patched
-from sfumato.release.public import PublicTotals
+from sfumato.release.seen import Seen
 from sfumato.release.table import Table
-from sfumato.release.view import View
-from sfumato.values import Values
 from sfumato.vault import Vault
 
 if TYPE_CHECKING:
+    from sfumato.figures import Rates, Suppressed
     from sfumato.publication import Publication
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Release(Outward):
+class Release(Seen, Outward):
     """Estimated counts of every cell, and all that is needed to answer queries on them with honest errors.
 
     `counts` of a linear mechanism are unbiased, and may be negative or fractional; `adjusted()` makes them look like
@@ -81,50 +75,11 @@ class Release(Outward):
             object.__setattr__(self, "measured", measured)
 
     @property
-    def domain(self) -> Domain:
-        """The cells that the counts belong to."""
-        return self.guarantee.policy.domain
-
-    @property
     def counts(self) -> NDArray[np.float64]:
         """Estimated counts of all cells, in the domain's shape; refused of a release that has tables alone."""
         if self._tables is not None:
             raise self._tables.no_cells()
         return self._outward(self.estimates)
-
-    @property
-    def values(self) -> Values | None:
-        """What was summed or counted in the place of records; None where records were."""
-        return self.guarantee.policy.values
-
-    @property
-    def _unit(self) -> float:
-        return 1.0 if self.values is None else float(self.values.unit)
-
-    def _outward(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Steps of a sum in the unit of what was summed."""
-        return steps if self._unit == 1.0 else steps * self._unit
-
-    @cached_property
-    def _tables(self) -> ByTables | None:
-        return ByTables.of(self.mechanism, self.estimates, self.values)
-
-    @property
-    def total(self) -> int | float:
-        """The number of records, or the sum of what was counted: exact where the policy makes it public, else
-        estimated.
-        """
-        exact = self.exact_total
-        if exact is None:
-            return float(self.mechanism.records(self.estimates)) * self._unit
-        unit = Fraction(1) if self.values is None else self.values.unit
-        return exact if unit == 1 else float(exact * unit)
-
-    @cached_property
-    def exact_total(self) -> int | None:
-        """The total where the policy makes it public, as a whole number: of records, or of steps of a value."""
-        total = float(self.mechanism.records(self.estimates))
-        return round(total) if self.guarantee.policy.total_is_public else None
 
     @property
     def private(self) -> bool:
@@ -153,41 +108,6 @@ class Release(Outward):
             mechanism=told.mechanism,
             expected_records=told.records,
         )
-
-    @cached_property
-    def _view(self) -> View:
-        mechanism, total = self.mechanism, self.exact_total
-        if self._tables is not None:
-            raise self._tables.no_cells()
-        return View(
-            self.estimates,
-            mechanism.model,
-            mechanism.biased,
-            PublicTotals.under(self.guarantee.policy, self.estimates, None if mechanism.biased else mechanism.model),
-            mechanism.parts(self.measured, total),
-            mechanism.runs(self.measured, total),
-            unit=self._unit,
-        )
-
-    @cached_property
-    def _nonnegative_view(self) -> View:
-        return replace(self._view, shared=self._without_negative())
-
-    def _without_negative(self, *, integers: bool = False) -> NDArray[np.float64]:
-        """In whole steps, or finer."""
-        if self.values is not None and self.values.signed:
-            raise InvalidInput(
-                f"this release is of {self.values.describe()}, which may be negative. Nothing was answered. Take the "
-                "plain estimates."
-            )
-        public = self._view.public
-        return non_negative(self.estimates, self.domain, public.totals, public.axes, integers=integers)
-
-    def _seen(self, question: Asked, estimate: str = "plain") -> tuple[View, Asked]:
-        """What answers a question: all cells, or the table of just the axes that it speaks of."""
-        if self._tables is not None:
-            return self._tables.seen(question, plain=check_estimate(estimate) == "plain")
-        return self._view if check_estimate(estimate) == "plain" else self._nonnegative_view, question
 
     def answer(
         self,
@@ -234,7 +154,8 @@ class Release(Outward):
         """
         confidence, cut = check_confidence(confidence), check_cut(cut)
         question = asked(self.domain, ranges, named, where, by, cut)
-        return answered(*self._seen(question, estimate), confidence, cut)
+        found = answered(*self._seen(question, estimate), confidence, cut)
+        return replace(found, _law=(self, question) if estimate == "plain" else None)
 
     def marginal(self, *names: str, confidence: float = 0.95) -> Table:
         """The table over these factors or axes, everything else summed over. A table that is public is exact.
@@ -249,7 +170,58 @@ class Release(Outward):
         if not names:
             raise InvalidInput("marginal() needs names of axes or factors. The total is release.answer().")
         question = asked(self.domain, None, {}, None, names, "bracket")
-        return tabled(*self._seen(question), confidence, "bracket")
+        return replace(tabled(*self._seen(question), confidence, "bracket"), _law=(self, question))
+
+    def rate(
+        self,
+        case: Any,
+        *,
+        by: str | Iterable[str] | None = None,
+        over: Any = None,
+        per: float = 1,
+        where: Mapping[str, Any] | None = None,
+        confidence: float = 0.95,
+        cut: str = "bracket",
+    ) -> Rates:
+        """The share of the records that are a case, in each group; or cases by another denominator, for each `per`.
+
+        `case` is a label of an attribute, a list of labels that are taken together, or a mapping from names to what
+        makes a case. `over` is what to divide by: all records of this release, unless it is another release, whose
+        noise is independent, or a public table: a mapping from the names of the groups to numbers, a frame, or numbers
+        in the domain's order. `by`, `where` and `cut` are those of `answer`. See `sfumato.figures.rates`.
+
+        Intervals hold the true rate over the noise of both parts. Where a denominator may be zero they have no upper
+        end, which is then infinite. See `sf.difference` for changes.
+
+        >>> space = sf.Categories(["north", "south"], name="region") * sf.Categories(["ill", "well"], name="state")
+        >>> release = sf.plan(sf.unbounded(space), sf.histogram(), epsilon=1).publish(np.array([[30, 970], [2, 3]]))
+        >>> release.rate(case="ill", by="region", per=100_000, over={"north": 52_000, "south": 310}).value.shape
+        (2,)
+        """
+        from sfumato.figures import rate  # the door to rates, changes and suppression
+
+        return rate(self, case, by=by, over=over, per=per, where=where, confidence=confidence, cut=cut)
+
+    def suppress(self, **rules: Any) -> Suppressed:
+        """The figures that rules on released figures let be shown, one a cell, or a group with `by`; others are
+        missing, with a reason. All rules that are given must hold.
+
+        `below`: at least so many. `relative_error`: a standard error of at most this share of the figure. `off_by` and
+        `chance` (0.05): a chance of at most this that the noise is more than this share of the figure. `min_area`: a
+        group of at least "3 km2". `largest`: among so many largest. `by` and `where` are those of `answer`.
+
+        Intervals hold as often as `confidence` (0.95) says *given that the figure is shown*; with
+        `intervals="false coverage"`, and always with `largest`, all that are shown together do. See
+        `sfumato.figures.suppression`.
+
+        >>> line = sf.Line(0, 4, cells=4)
+        >>> release = sf.plan(sf.unbounded(line), sf.histogram(), epsilon=1).publish(np.array([0, 2, 90, 40]))
+        >>> release.suppress(below=20, off_by=0.1).to_frame().column_names
+        ['x_low', 'x_high', 'value', 'low', 'high', 'reason']
+        """
+        from sfumato.figures import suppress
+
+        return suppress(self, **rules)
 
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
         """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order.
@@ -258,11 +230,14 @@ class Release(Outward):
         >>> plan.publish(np.array([30, 0, 50, 10])).query([[1, 1, 1, 1], [1, -1, 0, 0]]).value.shape
         (2,)
         """
-        return queried(self._view, matrix, check_confidence(confidence))
+        found = queried(self._view, matrix, check_confidence(confidence))
+        return replace(found, _law=(self, asked(self.domain, None, {}, None, None, "bracket"), matrix))
 
     def cells(self, *, confidence: float = 0.95) -> Answer:
         """Every cell as a query of its own, in the domain's shape."""
-        return every_cell(self._view, check_confidence(confidence))
+        found = every_cell(self._view, check_confidence(confidence))
+        question = asked(self.domain, None, {}, None, self.domain.names, "bracket")
+        return replace(found, _law=(self, question, None, np.arange(self.counts.size)))
 
     def nonnegative(self, *, integers: bool = False) -> NDArray[np.float64]:
         """The estimated counts with no negative one among them, in the domain's shape; whole numbers if asked.
@@ -361,16 +336,6 @@ class Release(Outward):
         from sfumato.release.writing import save
 
         return save(self, path)
-
-    def _clipped_cells(self, confidence: float) -> Answer:
-        """The cells with ends cut to what a number of records can be, as `answer` has them."""
-        found, public = self.cells(confidence=confidence), self._view.public
-        least, most = public.least, public.most_of_cells() * self._unit
-        return replace(found, low=np.clip(found.low, least, most), high=np.clip(found.high, least, most))
-
-    def _on_a_map(self, level: str | None) -> View:
-        """What answers for every cell of a map; at a level, what answers everything else."""
-        return self._view.alone if level is None else self._view
 
     def __repr__(self) -> str:
         loud = "" if self.private else "NOT PRIVATE (seeded randomness), "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,23 +57,38 @@ class Table(Answer):
         return dataset(self.keys, np.shape(self.value), measures(self))
 
     def __repr__(self) -> str:
-        shape = np.shape(self.value)
-        count = int(np.prod(shape))
-        lead = len(shape) - len(self.keys)
-        shown = np.unravel_index(np.arange(min(count, _SHOWN)), shape) if count else ()
-        named = [key.names for key in self.keys]
-        head = [*(["range"] if lead else []), *self.by, "value", "stderr", f"{self.confidence:.0%} interval"]
-        lines = [[visible(str(word)) for word in head]]
-        for row in zip(*(part.tolist() for part in shown), strict=True):
-            words = [",".join(map(str, row[:lead]))] if lead else []
-            words += [visible(names[cell]) for names, cell in zip(named, row[lead:], strict=True)]
+        head = ["value", "stderr", f"{self.confidence:.0%} interval"]
+
+        def told(row: tuple[int, ...]) -> list[str]:
             value, stderr, low, high = (float(a[row]) for a in (self.value, self.stderr, self.low, self.high))
             inside = "unknown" if np.isnan(low) else f"[{low:,.1f}, {high:,.1f}]"
-            lines.append([*words, f"{value:,.1f}", "unknown" if np.isnan(stderr) else f"{stderr:,.2f}", inside])
-        wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        sides = ["<"] * (len(head) - 3) + [">"] * 3
-        text = [
-            "  ".join(f"{word:{side}{n}}" for word, side, n in zip(line, sides, wide, strict=True)) for line in lines
-        ]
-        more = [f"… {count - _SHOWN:,} more rows"] if count > _SHOWN else []
-        return "\n".join([*text, *more])
+            return [f"{value:,.1f}", "unknown" if np.isnan(stderr) else f"{stderr:,.2f}", inside]
+
+        lines, more = listed_rows(self.keys, np.shape(self.value), head, told)
+        return "\n".join([*in_columns(lines, 3), *more])
+
+
+def listed_rows(
+    keys: Sequence[Key], shape: tuple[int, ...], head: Sequence[str], told: Callable[[tuple[int, ...]], list[str]]
+) -> tuple[list[list[str]], list[str]]:
+    """(the first rows of a table in words, what is said of all others): names of groups, and what is told of each."""
+    count, lead = int(np.prod(shape)), len(shape) - len(keys)
+    places = np.unravel_index(np.arange(min(count, _SHOWN)), shape) if count and shape else ()
+    named = [key.names for key in keys]
+    first = [*(["range"] if lead else []), *(key.axis.name for key in keys)]
+    lines = [[visible(str(word)) for word in (*first, *head)]]
+    for row in zip(*(part.tolist() for part in places), strict=True) if shape else [()]:
+        words = [",".join(map(str, row[:lead]))] if lead else []
+        words += [visible(names[cell]) for names, cell in zip(named, row[lead:], strict=True)]
+        lines.append([*words, *told(row)])
+    return lines, [f"… {count - _SHOWN:,} more rows"] if count > _SHOWN else []
+
+
+def in_columns(lines: Sequence[Sequence[str]], numbers: int, words: int = 0) -> list[str]:
+    """Rows of words in columns of one width: names first, then so many columns of numbers, and of words."""
+    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = ["<"] * (len(wide) - numbers - words) + [">"] * numbers + ["<"] * words
+    return [
+        "  ".join(f"{word:{side}{n}}" for word, side, n in zip(line, sides, wide, strict=True)).rstrip()
+        for line in lines
+    ]

@@ -11,7 +11,7 @@ Two values less than δ apart become whole numbers at most ⌈δ/step⌉ apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -41,6 +41,8 @@ class Amounts:
     column: str
     clip: tuple[Fraction, Fraction]
     step: Fraction
+    less: Fraction = Fraction(0)
+    """What is taken off every value before it is added up: sums around the middle need less noise."""
 
     def __post_init__(self) -> None:
         axis_name(self.column)
@@ -60,6 +62,11 @@ class Amounts:
                     f"step, and a record that is not there adds 0. {_NOTHING} Use {number(below)} or {number(above)} "
                     "for the bound, or another step."
                 )
+        if (self.less / step).denominator != 1:
+            raise InvalidInput(
+                f"less={number(self.less)} is no multiple of step={number(step)}: what is added up lies on the "
+                f"lattice. {_NOTHING} Use {number(round(self.less / step) * step)}."
+            )
         if self.largest > MOST_STEPS:
             raise TooLarge(
                 f"step={number(step)} cuts values of up to {number(max(abs(low), abs(high)))} into {self.largest:,} "
@@ -78,13 +85,13 @@ class Amounts:
 
     @property
     def least(self) -> int:
-        """The lower bound in steps."""
-        return int(self.clip[0] / self.step)
+        """The least that a record adds, in steps."""
+        return int((self.clip[0] - self.less) / self.step)
 
     @property
     def most(self) -> int:
-        """The upper bound in steps."""
-        return int(self.clip[1] / self.step)
+        """The most that a record adds, in steps."""
+        return int((self.clip[1] - self.less) / self.step)
 
     @property
     def largest(self) -> int:
@@ -114,7 +121,11 @@ class Amounts:
     @property
     def what(self) -> str:
         """What is published, in words: 'the sum of its …'."""
-        return f"sum of {self.column!r}"
+        return f"sum of {self._summed}"
+
+    @property
+    def _summed(self) -> str:
+        return f"{self.column!r} less {number(self.less)}" if self.less else repr(self.column)
 
     @cached_property
     def line(self) -> Domain:
@@ -136,7 +147,7 @@ class Amounts:
         "sums of 'fare', each cut to [0, 100] and rounded to multiples of 0.01"
         """
         low, high = map(number, self.clip)
-        return f"sums of {self.column!r}, each cut to [{low}, {high}] and rounded to multiples of {number(self.step)}"
+        return f"sums of {self._summed}, each cut to [{low}, {high}] and rounded to multiples of {number(self.step)}"
 
     def __str__(self) -> str:
         return self.describe()
@@ -148,7 +159,8 @@ class Amounts:
         'amounts("fare", clip=[0, 100], step=0.01)'
         """
         low, high = (_typed(bound) for bound in self.clip)
-        return f"amounts({quoted(self.column)}, clip=[{low}, {high}], step={_typed(self.step)})"
+        less = f", less={_typed(self.less)}" if self.less else ""
+        return f"amounts({quoted(self.column)}, clip=[{low}, {high}], step={_typed(self.step)}{less})"
 
     def spec(self) -> dict[str, Any]:
         """Plain data that JSON can hold; `values_from_spec` reads it back."""
@@ -157,16 +169,27 @@ class Amounts:
             "column": self.column,
             "clip": [str(bound) for bound in self.clip],
             "step": str(self.step),
+            **({"less": str(self.less)} if self.less else {}),
         }
 
+    def centred(self) -> Amounts:
+        """The same around the middle of the bounds, or next to it.
 
-def amounts(column: str, *, clip: tuple[Number, Number], step: Number) -> Amounts:
+        >>> sf.amounts("fare", clip=(0, 100), step=0.25).centred()
+        Amounts(column='fare', clip=(Fraction(0, 1), Fraction(100, 1)), step=Fraction(1, 4), less=Fraction(50, 1))
+        """
+        middle = (self.clip[0] + self.clip[1]) / 2
+        return replace(self, less=middle // self.step * self.step)
+
+
+def amounts(column: str, *, clip: tuple[Number, Number], step: Number, less: Number = 0) -> Amounts:
     """What is added up in the place of counting records: the values of a column, cut to `clip` and rounded to `step`.
 
     Both bounds are declared, never read off the data, and multiples of the step. What lies beyond is cut to the nearer
     bound, infinite values too; what is null or NaN is no record. The noise is as large as the largest value that one
     record may have, so that bounds which are seldom reached may cost more than they tell: `docs/sums.md` weighs that.
-    Given to `sf.plan` and `sf.count`, or to `sf.policy` where a relation speaks of the value.
+    With `less` that much is taken off every value, after it was cut. Given to `sf.plan` and `sf.count`, or to
+    `sf.policy` where a relation speaks of the value.
 
     >>> fares = sf.amounts("fare", clip=(0, 100), step=0.5)
     >>> line = sf.Line(0, 4, cells=4)
@@ -179,7 +202,7 @@ def amounts(column: str, *, clip: tuple[Number, Number], step: Number) -> Amount
     except (TypeError, ValueError):
         raise InvalidInput(f"clip={shown(clip)} must be two numbers, such as clip=(0, 100). {_NOTHING}") from None
     bounds = (fraction(low, "clip"), fraction(high, "clip"))
-    return Amounts(column, bounds, fraction(step, "step"))
+    return Amounts(column, bounds, fraction(step, "step"), fraction(less, "less"))
 
 
 def number(value: Fraction) -> str:

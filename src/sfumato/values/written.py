@@ -31,11 +31,12 @@ def values_from_spec(spec: object) -> Amounts | People:
         known: Any = spec
         if known["kind"] == "people" and set(known) == {"kind", "column", "cells"}:
             return People(_text(known["column"]), known["cells"])
-        if known["kind"] != "amounts" or set(known) != {"kind", "column", "clip", "step"}:
+        if known["kind"] != "amounts" or set(known) - {"less"} != {"kind", "column", "clip", "step"}:
             raise ValueError("kind")
         low, high = known["clip"]
         bounds = (written(low, "clip"), written(high, "clip"))
-        return Amounts(_text(known["column"]), bounds, written(known["step"], "step"))
+        less = written(known.get("less", "0"), "less")
+        return Amounts(_text(known["column"]), bounds, written(known["step"], "step"), less)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise InvalidInput("The description of the values is damaged, or from a newer version.") from error
 
@@ -46,8 +47,8 @@ def _text(value: Any) -> str:
     return value
 
 
-def _amounts(column: Any, clip: Any, step: Any) -> Amounts:
-    return amounts(column, clip=clip, step=step)
+def _amounts(column: Any, clip: Any, step: Any, less: Any = 0) -> Amounts:
+    return amounts(column, clip=clip, step=step, less=less)
 
 
 def _people(column: Any, cells: Any) -> People:
@@ -58,7 +59,7 @@ _GRAMMAR = Grammar(
     what="the values",
     example=_EXAMPLE,
     calls={
-        "amounts": Call(make=_amounts, first=("column", "clip", "step")),
+        "amounts": Call(make=_amounts, first=("column", "clip", "step"), keys=("less",)),
         "people": Call(make=_people, first=("column", "cells")),
     },
     operators=(),
