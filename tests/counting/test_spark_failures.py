@@ -48,12 +48,20 @@ def test_an_error_of_ours_on_a_worker_comes_through_and_any_other_is_a_class() -
     assert "7f3a" not in str(spark_failures.told(foreign))
 
 
-def test_interruptions_go_through() -> None:
-    def work() -> None:
+def test_interruptions_go_through_also_where_something_fails_because_of_them() -> None:
+    def interrupted() -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        spark_failures.explained("The records could not be counted", work)
+    def cancelled() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("Job 3 cancelled: 7f3a")
+
+    for work in (interrupted, cancelled):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            spark_failures.explained("The records could not be counted", work)
+        assert caught.value.__context__ is None
 
 
 def test_frames_of_pandas_on_spark_are_told_by_their_type() -> None:

@@ -95,9 +95,16 @@ def explained(what: str, work: Callable[[], _Result]) -> _Result:
     except (SfumatoError, ImportError):
         raise
     except Exception as error:  # noqa: BLE001  # engines share no base class below this one
-        kind, text = type(error).__name__, f"{type(error).__name__}: {error}"
+        kind, text, stopped = type(error).__name__, f"{type(error).__name__}: {error}", _is_interruption(error)
     # Raised outside the handler: inside, Python would keep the engine's error as its context.
-    raise _refusal(what, kind, text)
+    raise KeyboardInterrupt if stopped else _refusal(what, kind, text)
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Whether an error came while an interruption was on its way: PySpark closes what is open, which fails then."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _refusal(what: str, kind: str, text: str) -> SfumatoError:
