@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 
-.PHONY: demo test lint quick bench clean java
+.PHONY: demo test lint quick bench page docs package clean java
 
 demo: $(VENV)/.demo
 	$(BIN)/sfumato demo
@@ -24,9 +24,18 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(VENV)/.docs
+	PYTHONPATH=docs $(BIN)/python -m site_builder
+
+package:
+	PYTHON=$(PYTHON) bash .ci/package
+
 bench: $(VENV)/.bench
 	$(BIN)/python bench/noise.py
 	$(BIN)/python bench/end_to_end.py
+
+page:
+	cd page && npm ci --no-fund --no-audit && npm test && npm run build
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer; set PYTHON=python3.x" if sys.version_info < (3, 11) else 0)'
@@ -40,9 +49,14 @@ $(VENV)/.test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint]'
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'  # shown beside, where they install
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo build site

@@ -37,7 +37,7 @@ from sfumato.errors import (
 from sfumato.ledger import Ledger
 from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
-from sfumato.planning import MeansPlan, Plan, epsilon_for, plan, plan_means
+from sfumato.planning import MeansPlan, Plan, epsilon_for, plan, plan_means, tune_bound
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
 from sfumato.policies.valued import policy
 from sfumato.promise import Guarantee
@@ -62,21 +62,30 @@ from sfumato.workload import (
 
 if TYPE_CHECKING:
     from sfumato.allocation import Bernoulli, Empirical, Markov, Periodic, allocate
-    from sfumato.auditing import audit
+    from sfumato.auditing import Audit, audit
     from sfumato.figures import difference, percent_change
-    from sfumato.stream import Stream
+    from sfumato.signing import SigningKey
+    from sfumato.statement import Statement
+    from sfumato.stream import Outcome, Stream
+    from sfumato.verification import Verification, verify
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
 _LATER = {
+    "Audit": "sfumato.auditing",
     "Bernoulli": "sfumato.allocation",
     "Empirical": "sfumato.allocation",
     "Markov": "sfumato.allocation",
+    "Outcome": "sfumato.stream",
     "Periodic": "sfumato.allocation",
+    "SigningKey": "sfumato.signing",
+    "Statement": "sfumato.statement",
     "Stream": "sfumato.stream",
+    "Verification": "sfumato.verification",
     "allocate": "sfumato.allocation",
     "audit": "sfumato.auditing",
     "difference": "sfumato.figures",
     "percent_change": "sfumato.figures",
+    "verify": "sfumato.verification",
 }
 
 __all__ = [
@@ -84,6 +93,7 @@ __all__ = [
     "H3",
     "Amounts",
     "Answer",
+    "Audit",
     "AuditFailed",
     "Bernoulli",
     "BudgetExceeded",
@@ -109,6 +119,7 @@ __all__ = [
     "MeansPlan",
     "MissingExtra",
     "NoLedgerWarning",
+    "Outcome",
     "People",
     "Periodic",
     "Plan",
@@ -121,6 +132,8 @@ __all__ = [
     "SeededSource",
     "SfumatoError",
     "SfumatoWarning",
+    "SigningKey",
+    "Statement",
     "Stream",
     "Table",
     "Times",
@@ -128,6 +141,7 @@ __all__ = [
     "Undelivered",
     "Vault",
     "VaultError",
+    "Verification",
     "Workload",
     "__version__",
     "adjacent",
@@ -167,8 +181,10 @@ __all__ = [
     "relation_from_text",
     "scales",
     "threshold",
+    "tune_bound",
     "unbounded",
     "values_from_text",
+    "verify",
     "within",
     "workload_from_text",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,6 +45,43 @@ def sync_folder(directory: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, durably: what is put there is not lost with its name."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for made in reversed(missing):
+        sync_folder(made.parent)
+
+
+def create_private(path: Path, content: bytes) -> bool:
+    """Make a file that its owner alone may read; False where one is there already, which stays as it is.
+
+    It is made under another name and linked into place: nobody ever reads half of it, and of two makers one makes it.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return False
+    finally:
+        draft.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return True
+
+
+def read_private(path: Path, most: int) -> tuple[bytes, int | None]:
+    """(the first `most` bytes of a file, its permissions where others may open it, else None)."""
+    with path.open("rb") as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        return file.read(most), mode if os.name == "posix" and mode & 0o077 else None
 
 
 class Reserved:

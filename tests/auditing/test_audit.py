@@ -77,8 +77,8 @@ PLAN = sf.plan(sf.threshold(LINE, 1), sf.ranges(), 1)
     [
         (
             {"subject": "edges"},
-            "subject=str cannot be audited. Nothing was run. Give a plan from sf.plan(…), a mechanism, or a mechanism "
-            "for order statistics.",
+            "subject=str cannot be audited. Nothing was run. Give a plan from sf.plan(…), a mechanism, a mechanism "
+            "for order statistics, or a function with epsilon=… and policy=… or inputs=….",
         ),
         ({"samples": 0}, "samples=0 must be a whole number of at least 1."),
         ({"seconds": 0}, "seconds=0 must be greater than zero. Nothing was run."),

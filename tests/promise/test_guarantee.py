@@ -98,7 +98,7 @@ def test_with_sources_presence_is_hidden_as_far_as_the_steps_to_nothing_go() -> 
     words = Guarantee(policy=within(LINE, 0.1, sources=[[(0.0,), (0.1,)]]), epsilon=1).describe()
     assert "appears or vanishes within 0.1 of the line." in words
     assert "add/remove (one record comes or goes): ε = 7 (7 steps × 1)" in words
-    assert "Presence is hidden only as far as the steps to 'not there' go (see add/remove above)." in words
+    assert "Presence is hidden only as far as the steps to 'not there' go (see add/remove)." in words
 
 
 def test_a_promise_about_a_person_says_that_the_number_of_records_is_public() -> None:
@@ -142,7 +142,7 @@ def test_a_policy_in_parts_says_that_their_totals_are_public() -> None:
     words = Guarantee(policy=policy, epsilon=1).describe()
     assert "Some cells are joined by no path: a change between them is not hidden." in words
     assert "replace-one: no guarantee, since some cells are joined by no path." in words
-    assert "Presence is hidden only as far as the steps to 'not there' go (see add/remove above)." in words
+    assert "Presence is hidden only as far as the steps to 'not there' go (see add/remove)." in words
     assert (
         "The policy falls into parts that no step joins. How many records are in a part is public, "
         "except in parts where records may appear and vanish."

@@ -244,7 +244,7 @@ class Seeds:
             return f"{kind} {number}: {type(error).__name__}: {str(error)[:300]}"
         return None
 
-    def _release(self, dice: random.Random) -> None:
+    def _forged(self, dice: random.Random) -> Path:
         content = dice.choice(self.releases)
         path = self.folder / "forged"
         if dice.random() < 0.3:
@@ -253,6 +253,20 @@ class Seeds:
             file = pq.ParquetFile(pa.BufferReader(content))
             description, table = json.loads(file.metadata.metadata[b"sfumato"]), file.read()
             path.write_bytes(forged_release(edited(description, dice), table, dice))
+        return path
+
+    def _verified(self, dice: random.Random) -> None:
+        """What is verified is never an error, and what loads has a statement in every form."""
+        path = self._forged(dice)
+        found = sf.verify(path)
+        assert str(found) and found.to_dict()["passed"] == found.passed, "no words"
+        if found["file"].outcome == "holds":
+            statement = sf.load(path).statement()
+            assert statement.to_html() and statement.to_markdown() and statement.to_json(), "no statement"
+            assert "<script" not in statement.to_html()
+
+    def _release(self, dice: random.Random) -> None:
+        path = self._forged(dice)
         try:
             release = sf.load(path)
         except sf.FileFormatError as error:

@@ -19,7 +19,7 @@ ENVIRONMENT = {**os.environ, **ALONE, "PYTHONPATH": str(Path(sf.__file__).parent
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of a process, as Linux has them")
-@pytest.mark.parametrize("script", ["bombs.py", "domain_bombs.py"])
+@pytest.mark.parametrize("script", ["bombs.py", "domain_bombs.py", "verified_bombs.py"])
 def test_a_small_file_does_not_cost_much(script: str, tmp_path: Path) -> None:
     command = [sys.executable, script, str(tmp_path)]
     run = subprocess.run(command, cwd=HERE, env=ENVIRONMENT, capture_output=True, text=True, check=False)

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 ENVIRONMENT = {**os.environ, **ALONE, "PYTHONPATH": str(Path(sf.__file__).parent.parent)}
 FORGERIES = int(os.environ.get("SFUMATO_FORGERIES", "0"))
-KINDS = {"release": 400, "patch": 300, "state": 100, "ledger": 80}
+KINDS = {"release": 400, "verified": 150, "patch": 300, "state": 100, "ledger": 80}
 
 
 @pytest.mark.slow

@@ -39,6 +39,10 @@ class Audit:
     """The largest loss that was proved (method "exact", "argument") or found ("statistical"), beside the promise.
 
     Truth value and `passed` say whether the loss is within the promise; `require()` raises where it is not.
+
+    >>> plan = sf.plan(sf.threshold(sf.Line(0, 4, cells=4), theta=1), sf.histogram(), epsilon=1)
+    >>> sf.audit(plan).passed
+    True
     """
 
     subject: str

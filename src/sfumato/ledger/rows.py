@@ -74,6 +74,16 @@ def entries_of(connection: Connection, dataset: str) -> tuple[Entry, ...]:
     return tuple(_entry(row) for row in connection.execute(query, (dataset,)).fetchall())
 
 
+def charges_of(connection: Connection, dataset: str, release_id: str) -> tuple[tuple[Entry, str | None], ...]:
+    """The charges of a release, oldest first, each with the fingerprint of its policy."""
+    query = (
+        f"{_ENTRY.replace('SELECT', 'SELECT fingerprint,')} WHERE account = (SELECT id FROM account WHERE dataset = ?) "
+        "AND release_id = ? AND kind = 'release' ORDER BY id"
+    )
+    found = connection.execute(query, (dataset, release_id)).fetchall()
+    return tuple((_entry(row[1:]), row[0]) for row in found)
+
+
 def numbered_entries(connection: Connection, which: str, values: Sequence[object]) -> dict[int, Entry]:
     """The entries in rows that a query gives, by the number of the row."""
     query = f"{_ENTRY.replace('SELECT', 'SELECT id,')} WHERE id IN ({which})"

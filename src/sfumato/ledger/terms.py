@@ -120,7 +120,7 @@ def record_of(policy: Policy) -> Record | None:
         return None
     try:
         record = Record.of(policy.relation, policy.unchanged)
-        return record if price(record, policy) == 1 else None
+        return record if price(record, policy.on_records) == 1 else None
     except (InvalidInput, PolicyMismatch, TooLarge):
         return None
 
@@ -129,6 +129,33 @@ def in_words(record: Record) -> str:
     """What an account hides of a record, with what was declared fixed, and where distances hold."""
     inside = any(rule.inside_bounds for rule in record.relation.rules)
     return f"{record}" + ("; distances hold for places inside the bounds of all its releases" if inside else "")
+
+
+def account_in_words(account: Account) -> str:
+    """What an account hides, under a policy or as a relation between records; or that its first release will say."""
+    record = rows.record_of(account)
+    if record is not None:
+        return in_words(record)
+    policy = rows.policy_of(account)
+    return "what its first release will say" if policy is None else policy.describe()
+
+
+def exchanged(target: Account, other: Account) -> int | None:
+    """How many steps of another account's promise one change of the target's takes; None where nobody can say.
+
+    ε under different relations do not add: only the same relation and unit, or a policy whose price the target knows.
+    """
+    if None in (target.unit, other.unit):
+        return None
+    if target.terms == other.terms:
+        return 1
+    policy = rows.policy_of(other)
+    if policy is None or other.unit is None:
+        return None
+    try:
+        return rate_of(target, policy, other.unit)
+    except (InvalidInput, PolicyMismatch, TooLarge):
+        return None
 
 
 def rate_of(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from sfumato.errors import LedgerError
 from sfumato.exact import text
@@ -19,6 +21,10 @@ from sfumato.promise.guarantee import Guarantee
 from sfumato.promise.unit import Unit
 from sfumato.reading import visible
 from sfumato.relations import Relation
+
+if TYPE_CHECKING:
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.statement import Statement
 
 
 class AccountView:
@@ -117,6 +123,13 @@ class AccountView:
         with self._store.read() as connection:
             return rows.entries_of(connection, self.dataset)
 
+    def charges(self, release_id: str) -> tuple[tuple[Entry, str | None], ...]:
+        """What was charged for a release, level by level: each entry, and the fingerprint of the policy it was under.
+        Nothing where it was never charged here; steps of streams are not among them.
+        """
+        with self._store.read() as connection:
+            return rows.charges_of(connection, self.dataset, checks.plain_text(release_id, "release_id"))
+
     def streams(self) -> tuple[str, ...]:
         """The names of the account's streams, in the order they were opened."""
         with self._store.read() as connection:
@@ -126,6 +139,23 @@ class AccountView:
         """Every account in the file, of this dataset and of others."""
         with self._store.read() as connection:
             return rows.all_accounts(connection)
+
+    def statement(
+        self, path: str | Path | None = None, *, facts: Mapping[str, str] | None = None, title: str | None = None
+    ) -> Statement:
+        """One page for an auditor: the account's extract with what is left, its streams, and all accounts of the ledger
+        together. With a path (.html, .md or .json) it is written there, too.
+
+        >>> ledger = sf.Ledger.create("budget.db", epsilon=3)
+        >>> ledger.statement("2026.html")
+        Statement("Privacy statement: account 'default'", 3 sections)
+        """
+        from sfumato.statement import statement_of_ledger  # the door to what is told to auditors
+
+        made = statement_of_ledger(cast("Ledger", self), facts=facts, title=title)
+        if path is not None:
+            made.save(path)
+        return made
 
     def __repr__(self) -> str:
         return f"Ledger({self.place!r}, dataset={self.dataset!r})"

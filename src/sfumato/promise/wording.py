@@ -37,8 +37,8 @@ def describe(guarantee: Guarantee) -> str:
     parts = [
         _promise(guarantee),
         _steps(guarantee),
-        *_over_time(guarantee),
-        _unit(guarantee),
+        *over_time(guarantee),
+        f"Unit: {unit_words(guarantee)}",
         _standard(guarantee),
         _limits(guarantee),
     ]
@@ -71,27 +71,31 @@ def _promise(guarantee: Guarantee) -> str:
     )
 
 
-def _steps(guarantee: Guarantee) -> str:
-    """How the promise fades with the length of a change: in the user's own units where the policy is about distance."""
+def fading(guarantee: Guarantee) -> list[tuple[str, Epsilon]]:
+    """(a change, the ε at which it is hidden), longer and longer: in the user's own units where the policy is about
+    distance.
+    """
     policy = guarantee.policy
     if policy.name == "within":
-        lines = ["A longer move is a path of such steps, and is hidden less the longer it is:"]
-        lines += [_fading(guarantee, name, steps) for name, steps in _distances(policy)]
-    else:
-        lines = ["A longer change is a path of such steps, and is hidden less the longer it is:"]
-        counts = [steps for steps in (1, 2, 10) if steps <= max(policy.diameter, 1)]
-        lines += [_fading(guarantee, f"{steps:>2} {'step' if steps == 1 else 'steps'}", steps) for steps in counts]
+        return [(name, guarantee.at(steps)) for name, steps in _distances(policy)]
+    counts = [steps for steps in (1, 2, 10) if steps <= max(policy.diameter, 1)]
+    return [(_count(steps, "step"), guarantee.at(steps)) for steps in counts]
+
+
+def _steps(guarantee: Guarantee) -> str:
+    """How the promise fades with the length of a change."""
+    policy = guarantee.policy
+    what, width = ("move", 0) if policy.name == "within" else ("change", 2)
+    lines = [f"A longer {what} is a path of such steps, and is hidden less the longer it is:"]
+    for name, epsilon in fading(guarantee):
+        number, _, rest = name.partition(" ")
+        lines.append(f"  {number:>{width}} {rest}: ε = {epsilon}, odds change by at most {odds(epsilon)}")
     if math.isinf(policy.diameter):
         lines.append("  Some cells are joined by no path: a change between them is not hidden.")
     else:
         what = "cells" if policy.values is None else "records"
         lines.append(f"  No two {what} are more than {_count(policy.diameter, 'step')} apart.")
     return "\n".join(lines)
-
-
-def _fading(guarantee: Guarantee, name: str, steps: int) -> str:
-    epsilon = guarantee.at(steps)
-    return f"  {name}: ε = {epsilon}, odds change by at most {odds(epsilon)}"
 
 
 def _distances(policy: Policy) -> Iterator[tuple[str, int]]:
@@ -103,7 +107,7 @@ def _distances(policy: Policy) -> Iterator[tuple[str, int]]:
             yield f"a move of less than {length(multiple * delta, metric)}", steps
 
 
-def _over_time(guarantee: Guarantee) -> Iterator[str]:
+def over_time(guarantee: Guarantee) -> Iterator[str]:
     """The promise of the stream that a release belongs to, and how it fades with the length of a stay (Theorem 2)."""
     window, epsilon, policy = guarantee.window, guarantee.window_epsilon, guarantee.policy
     if window is None or epsilon is None:
@@ -128,17 +132,18 @@ def _over_time(guarantee: Guarantee) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _unit(guarantee: Guarantee) -> str:
+def unit_words(guarantee: Guarantee) -> str:
+    """Whose change is hidden: a record's, or a person's, and what that means for persons with several records."""
     most = guarantee.max_per_entity
     if guarantee.policy.covers_persons and guarantee.unit == "person":
         cells = "1 cell" if most == 1 else f"{most} cells"
         return (
-            f"Unit: one person, who is counted in at most {cells}. All records of one person, however many, may "
+            f"one person, who is counted in at most {cells}. All records of one person, however many, may "
             "change, come or go at once: that is one step for each of these cells at most."
         )
     if guarantee.unit == "person":
         words = (
-            f"Unit: one person, of whom at most {_count(most or 1, 'record')} "
+            f"one person, of whom at most {_count(most or 1, 'record')} "
             f"{'is' if most == 1 else 'are'} counted. Each of them may take one step, all at once."
         )
         if guarantee.policy.on_records.total_is_public:
@@ -150,7 +155,7 @@ def _unit(guarantee: Guarantee) -> str:
                 "place in the count."
             )
         return words
-    words = "Unit: one record. "
+    words = "one record. "
     if most is None:
         return words + (
             "A person with several records is hidden less: k records that change together are hidden at "
@@ -180,77 +185,83 @@ def _unit(guarantee: Guarantee) -> str:
 def _standard(guarantee: Guarantee) -> str:
     title = "In terms of standard differential privacy (Lemma 1)"
     if guarantee.window is None or guarantee.window_epsilon is None:
-        return "\n".join([f"{title}:", *_lemma(guarantee, guarantee.epsilon)])
+        return "\n".join([f"{title}:", *(f"  {line}" for line in standard(guarantee, guarantee.epsilon))])
     return "\n".join(
         [
             f"{title}, this release alone:",
-            *_lemma(guarantee, guarantee.epsilon),
+            *(f"  {line}" for line in standard(guarantee, guarantee.epsilon)),
             f"  and all releases of a window of {guarantee.window} together:",
-            *_lemma(guarantee, guarantee.window_epsilon),
+            *(f"  {line}" for line in standard(guarantee, guarantee.window_epsilon)),
         ]
     )
 
 
-def _lemma(guarantee: Guarantee, epsilon: Fraction) -> Iterator[str]:
+def standard(guarantee: Guarantee, epsilon: Fraction) -> Iterator[str]:
+    """The same in the terms that everybody knows: replace-one, and add/remove."""
     policy = guarantee.policy
     whose = "one record" if guarantee.unit == "record" else "each counted record of one person"
     if math.isinf(policy.diameter):
-        yield "  replace-one: no guarantee, since some cells are joined by no path."
+        yield "replace-one: no guarantee, since some cells are joined by no path."
     else:
-        yield f"  replace-one ({whose} moves anywhere): {_multiple(epsilon, policy.diameter)}"
+        yield f"replace-one ({whose} moves anywhere): {_multiple(epsilon, policy.diameter)}"
     if math.isinf(policy.eccentricity):
-        yield "  add/remove: no guarantee, since not every record can appear or vanish along a path."
+        yield "add/remove: no guarantee, since not every record can appear or vanish along a path."
     else:
-        yield f"  add/remove ({whose} comes or goes): {_multiple(epsilon, policy.eccentricity)}"
+        yield f"add/remove ({whose} comes or goes): {_multiple(epsilon, policy.eccentricity)}"
 
 
 def _limits(guarantee: Guarantee) -> str:
+    return "\n".join(["What is not promised:", *(f"  {line}" for line in limits(guarantee))])
+
+
+def limits(guarantee: Guarantee) -> list[str]:
+    """What is not promised, a sentence or two each; what is public first."""
     policy = guarantee.policy
-    lines = ["What is not promised:", *_known_of_values(policy)]
+    lines = [*_known_of_values(policy)]
     if policy.total_is_public and policy.values is None:
-        lines.append("  The total number of records is public: no step lets a record appear or vanish.")
+        lines.append("The total number of records is public: no step lets a record appear or vanish.")
     if policy.name not in ("bounded", "unbounded") and not policy.covers_persons:
         lines.append(
-            "  Presence is not hidden, a step is: that there is a record, and roughly where, may become known."
+            "Presence is not hidden, a step is: that there is a record, and roughly where, may become known."
             if policy.on_records.total_is_public
-            else "  Presence is hidden only as far as the steps to 'not there' go (see add/remove above)."
+            else "Presence is hidden only as far as the steps to 'not there' go (see add/remove)."
         )
     if policy.relation is not None and any(rule.inside_bounds for rule in policy.relation.rules):
         lines.append(
-            "  Distances are promised inside the bounds. Records beyond them are counted at the nearest end of each "
+            "Distances are promised inside the bounds. Records beyond them are counted at the nearest end of each "
             "axis, where a short move may have become a long one."
         )
     if policy.moves_by_road:
         lines.append(
-            "  A move is one along the roads of the map. Whether a place is on a road at all is hidden only where the "
+            "A move is one along the roads of the map. Whether a place is on a road at all is hidden only where the "
             "roads may be left."
         )
     if policy.public and policy.values is None:
         lines.append(
-            f"  The exact number of records for every {' and '.join(policy.public)}, jointly, is public: nothing here "
+            f"The exact number of records for every {' and '.join(policy.public)}, jointly, is public: nothing here "
             "changes it."
         )
     if not policy.whole:
         values = policy.values
         known = "How many records are in a part" if values is None else f"The exact {values.what} of a part"
         lines.append(
-            f"  The policy falls into parts that no step joins. {known} is public, except in parts where records may "
+            f"The policy falls into parts that no step joins. {known} is public, except in parts where records may "
             "appear and vanish."
         )
     lines += [
-        "  Records that depend on each other (the same person under two names, a family that travels "
+        "Records that depend on each other (the same person under two names, a family that travels "
         "together) can betray each other: the promise is about one unit's own change.",
-        "  What the data show about everybody stays visible; that is what they are published for.",
-        "  Several releases add up: two at ε are together one at 2ε. A ledger keeps the sum and its limit."
+        "What the data show about everybody stays visible; that is what they are published for.",
+        "Several releases add up: two at ε are together one at 2ε. A ledger keeps the sum and its limit."
         if guarantee.window is None
-        else "  The promise over time is about this stream alone: other releases about the same people, and other "
+        else "The promise over time is about this stream alone: other releases about the same people, and other "
         "streams, add up with it.",
-        f"  The noise is drawn to within {_power(guarantee.slack)} of the exact distribution: in the usual notation "
-        f"there is a δ of at most (1 + e^ε) × {_power(guarantee.slack)}"
+        f"The noise is drawn to within {power(guarantee.slack)} of the exact distribution: in the usual notation "
+        f"there is a δ of at most (1 + e^ε) × {power(guarantee.slack)}"
         + (". " if guarantee.window is None else ", for each release of a window and each level that it is raised to. ")
         + "It rests on AES-256 looking random.",
     ]
-    return "\n".join(lines)
+    return lines
 
 
 def _known_of_values(policy: Policy) -> Iterator[str]:
@@ -260,18 +271,18 @@ def _known_of_values(policy: Policy) -> Iterator[str]:
         return
     if policy.covers_persons:
         yield (
-            "  A sum over several cells counts a person in each of them: it is one of person-cells, and no number of "
+            "A sum over several cells counts a person in each of them: it is one of person-cells, and no number of "
             "people."
         )
         return
     if policy.total_is_public:
         each = f" for every {' and '.join(policy.public)}, jointly" if policy.public else ""
-        yield f"  The exact {values.what}{each} is public: no step changes the value of a record."
+        yield f"The exact {values.what}{each} is public: no step changes the value of a record."
     if policy.relation is not None and not policy.relation.changes_all and not policy.relation.hides_presence:
         named = policy.relation.names
         stays = [name for name in (*(f.name for f in policy.domain.factors), values.name) if name not in named]
         if stays:
-            yield f"  No step changes its {' and '.join(stays)}: which a record has is not hidden."
+            yield f"No step changes its {' and '.join(stays)}: which a record has is not hidden."
 
 
 def _multiple(epsilon: Fraction, steps: float) -> str:
@@ -282,7 +293,7 @@ def _count(number: float, noun: str) -> str:
     return f"{int(number)} {noun}" if number == 1 else f"{int(number)} {noun}s"
 
 
-def _power(probability: Fraction) -> str:
+def power(probability: Fraction) -> str:
     """A probability rounded up to a power of two."""
     if probability == 0:
         return "0"

@@ -10,11 +10,10 @@ import base64
 import binascii
 import os
 import secrets
-import stat
 from pathlib import Path
 
 from sfumato.errors import VaultError
-from sfumato.files import sync_folder
+from sfumato.files import create_private, read_private, sync_folder
 from sfumato.vault.sealing import KEY_BYTES
 
 VARIABLE = "SFUMATO_VAULT_KEY"
@@ -38,8 +37,8 @@ def of_file(path: Path, *, may_create: bool) -> bytes:
     """The key in a file, which is made first when it is missing and may be."""
     try:
         if may_create:
-            if not path.exists():
-                _create(path)
+            if not path.exists():  # where another process makes it first, its key is as good
+                create_private(path, base64.b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n")
             # Before the first state: a power cut must not take the key and leave what it opens.
             sync_folder(path.parent)
         return _read(path)
@@ -56,33 +55,14 @@ def of_file(path: Path, *, may_create: bool) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
-            raise VaultError(
-                f"The key file '{path}' is open to other users (permissions {stat.S_IMODE(status.st_mode):o}). "
-                f"Nothing was drawn or recorded. Make it yours alone: chmod 600 '{path}'. If somebody may have read "
-                "it, the states in the vault are no longer secret."
-            )
-        written = file.read(_LONGEST)
+    written, others = read_private(path, _LONGEST)
+    if others is not None:
+        raise VaultError(
+            f"The key file '{path}' is open to other users (permissions {others:o}). "
+            f"Nothing was drawn or recorded. Make it yours alone: chmod 600 '{path}'. If somebody may have read "
+            "it, the states in the vault are no longer secret."
+        )
     return _decoded(written.decode("ascii", errors="replace"), f"The key file '{path}'")
-
-
-def _create(path: Path) -> None:
-    """Make a key under another name and link it into place: nobody ever reads half a key, and two makers agree."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(base64.b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return  # another process made it first; its key is as good
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _decoded(written: str, where: str) -> bytes:

@@ -15,6 +15,7 @@ training run, NeurIPS 2023, for guesses that may pass.)
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,33 +61,45 @@ class Encoder:
     """Columns for a linear classifier, from what the learning part looked like.
 
     Laplace noise around two centres has a log-ratio that is linear between them and constant outside: every feature is
-    clipped to the span between its two medians. Features of few values are split into one column a value.
+    clipped to the span between its two medians. Features of few values are split into one column a value. A nominal
+    feature is a name, written as a number: how much likelier it was on one side than on the other takes its place. What
+    was always the same is left out.
     """
 
+    places: tuple[int, ...]
     low: Floats
     high: Floats
     categories: tuple[tuple[int, float], ...]
+    named: tuple[tuple[int, Floats, Floats], ...] = ()
 
     @classmethod
-    def of(cls, before: Floats, after: Floats) -> Encoder:
-        """Learned from two tables of features."""
-        first, second = np.median(before, axis=0), np.median(after, axis=0)
-        spread = np.maximum(np.abs(before - first).mean(axis=0), 1e-9)
+    def of(cls, before: Floats, after: Floats, nominal: Sequence[int] = ()) -> Encoder:
+        """Learned from two tables of features, of which some are nominal."""
+        low, high = (getattr(np.concatenate([before, after]), end)(axis=0) for end in ("min", "max"))
+        varied = np.flatnonzero(low < high).tolist()
+        places = [j for j in varied if j not in nominal]
+        first, second = np.median(before[:, places], axis=0), np.median(after[:, places], axis=0)
+        spread = np.maximum(np.abs(before[:, places] - first).mean(axis=0), 1e-9)
         same = first == second  # then what tells them apart is not their place: clip widely
         low = np.where(same, first - spread, np.minimum(first, second))
         high = np.where(same, first + spread, np.maximum(first, second))
         categories = []
-        for j in range(before.shape[1]):
+        for j in places:
             values = np.unique(np.concatenate([before[:, j], after[:, j]]))
             if 1 < len(values) <= MOST_CATEGORIES:
                 categories += [(j, float(value)) for value in values]
-        return cls(low, high, tuple(categories))
+        named = tuple((j, *_weights_of_names(before[:, j], after[:, j])) for j in nominal if j in varied)
+        return cls(tuple(places), low, high, tuple(categories), named)
 
     def columns(self, table: Floats) -> Floats:
         """The columns, and a constant one."""
-        clipped = (np.clip(table, self.low, self.high) - self.low) / (self.high - self.low)
+        clipped = (np.clip(table[:, self.places], self.low, self.high) - self.low) / (self.high - self.low)
         flags = [table[:, j] == value for j, value in self.categories]
-        return np.column_stack([np.ones(len(table)), clipped, *flags]).astype(np.float64)
+        told = []
+        for j, names, weights in self.named:
+            at = np.minimum(np.searchsorted(names, table[:, j]), len(names) - 1)
+            told.append(np.where(names[at] == table[:, j], weights[at], 0.0))  # of a name never met nothing is known
+        return np.column_stack([np.ones(len(table)), clipped, *flags, *told]).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +140,12 @@ class Guess:
         return right, right + wrong
 
 
-def learn(before: Floats, after: Floats, runs: int, confidence: float) -> tuple[float, Guess]:
+def learn(
+    before: Floats, after: Floats, runs: int, confidence: float, nominal: Sequence[int] = ()
+) -> tuple[float, Guess]:
     """(what it promises to prove on so many further runs, the guess) with the largest promise."""
     halves = len(before) // 2, len(after) // 2
-    encoder = Encoder.of(before[: halves[0]], after[: halves[1]])
+    encoder = Encoder.of(before[: halves[0]], after[: halves[1]], nominal)
     weights = _logistic(encoder.columns(before[: halves[0]]), encoder.columns(after[: halves[1]]))
     # A score looks too good on the runs that it was fitted to; features were not fitted.
     rest = before[halves[0] :], after[halves[1] :]
@@ -140,6 +155,14 @@ def learn(before: Floats, after: Floats, runs: int, confidence: float) -> tuple[
     if single > gain:
         return single, Guess(encoder, weights, feature, way, least, most)
     return gain, Guess(encoder, sign * weights, -1, 1, low, high)
+
+
+def _weights_of_names(before: Floats, after: Floats) -> tuple[Floats, Floats]:
+    """(the names that were met, how much likelier each was before than after, as a logarithm); rare ones count less."""
+    names, which = np.unique(np.concatenate([before, after]), return_inverse=True)
+    first = np.bincount(which[: len(before)], minlength=len(names)) + 0.5
+    second = np.bincount(which[len(before) :], minlength=len(names)) + 0.5
+    return names, np.log(first / second) - np.log((len(before) + 1) / (len(after) + 1))
 
 
 def _best_thresholds(one: Floats, other: Floats, runs: int, confidence: float) -> tuple[float, int, int, float, float]:

@@ -84,7 +84,7 @@ class Features:
         for values in at:
             whole = values == np.floor(values)
             found += [np.where(whole, np.mod(np.floor(values), 2), -1.0)]
-            found += [np.array([_last_digit(value) for value in values.tolist()])]
+            found += [np.array([last_digit(value) for value in values.tolist()])]
         return found
 
 
@@ -97,7 +97,7 @@ def _first_numbers(measured: list[Integers], runs: int) -> Floats:
     return table
 
 
-def _last_digit(value: float) -> float:
+def last_digit(value: float) -> float:
     """The exponent of the lowest binary digit that is set, between -80 and 0."""
     if not math.isfinite(value):
         return 0.0
