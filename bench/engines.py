@@ -188,6 +188,7 @@ def one_size(rows: int, repeat: int, folder: Path, tumult: str | None) -> dict[s
     if tumult is not None:
         run = [tumult, str(Path(__file__)), "--as-tumult", str(path), "--repeat", str(repeat)]
         own = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
+        own["PYSPARK_PYTHON"] = tumult
         said = subprocess.run(run, capture_output=True, text=True, check=False, env=own)
         line = said.stdout.strip().splitlines()[-1] if said.stdout.strip() else ""
         found["tumult"] = json.loads(line) if line.startswith("{") else {"failed": said.stderr.strip()[-300:]}

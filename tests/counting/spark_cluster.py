@@ -186,6 +186,7 @@ def _session(home: Path) -> Any:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
         "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",  # to be read here
         "spark.eventLog.dir": str(home / "events"),
         "spark.sql.session.timeZone": "America/New_York",  # which must not matter
     }
