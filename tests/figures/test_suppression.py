@@ -227,6 +227,23 @@ def test_the_false_coverage_rate_is_kept() -> None:
     assert missed.mean() <= 0.05 + 5 * math.sqrt(0.05 * 0.95 / 200)
 
 
+def test_tables_are_suppressed_by_their_own_law() -> None:
+    space = sf.Categories(["a", "b", "c"], name="one") * LINE * sf.Categories(["x", "y"], name="two")
+    plan = sf.plan(sf.unbounded(space), sf.marginals(("two", "one"), ("x",)), epsilon=1)
+    release = plan.publish(np.full(space.shape, 20), source=sf.SeededSource(4))
+    table = release.suppress(below=50, by=("two", "one"))
+    assert table.value.shape == (2, 3) and table.shown == 6
+    found = release.answer(by=("two", "one"))
+    np.testing.assert_allclose(table.value, found.value)
+    assert (np.abs((table.high - table.low) - (found.high - found.low)) <= 2).all()
+    with pytest.raises(sf.InvalidInput, match="this release has tables of some factors each"):
+        release.suppress(below=50)
+
+
+def test_nothing_is_said_of_empty_figures_where_no_rule_looks_at_them() -> None:
+    assert "empty" not in known(LINE, np.arange(8)).suppress(largest=2).summary
+
+
 def test_what_is_public_is_shown_as_it_is() -> None:
     kind = sf.Categories(["a", "b"], name="kind")
     policy = sf.policy(LINE * kind, hide=sf.change("kind"), public=["x"])

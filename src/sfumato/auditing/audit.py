@@ -238,7 +238,7 @@ def _seen(claim: Claim, found: Found, unproved: str, confidence: float) -> Audit
         epsilon=found.epsilon,
         method="statistical",
         confidence=confidence,
-        witness=Witness(edge=found.pair.edge, databases=found.pair.databases, event=found.event),
+        witness=found.pair.witness(found.event),
         looked_at=(unproved, runs) if unproved else (runs,),
     )
 

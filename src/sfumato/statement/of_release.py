@@ -16,7 +16,7 @@ from sfumato.policies import Policy
 from sfumato.promise import Guarantee, wording
 from sfumato.release import Release
 from sfumato.statement.accounts import account_figures, account_sections
-from sfumato.statement.answers import european, is_standard, nist
+from sfumato.statement.answers import european, is_standard, neighbours, nist
 from sfumato.statement.parts import Section, checked_facts, plain, publishers, section, sheet
 from sfumato.statement.statement import Statement
 
@@ -130,7 +130,7 @@ def _factors(release: Release) -> Iterator[tuple[str, str]]:
 
 def _promise(guarantee: Guarantee) -> Section:
     policy = guarantee.policy
-    said = [f"Two datasets are neighbours when {policy.describe()}."]
+    said = [neighbours(guarantee)]
     said.append(
         f"Whatever else somebody knows, this release changes the odds that an observer gives to two neighbouring "
         f"datasets by at most {wording.odds(guarantee.epsilon)} (ε = {text(guarantee.epsilon)})."

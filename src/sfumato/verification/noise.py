@@ -75,9 +75,9 @@ def _audited(release: Release) -> Fraction | None:
         return None
     try:
         found = audit(mechanism, method="exact", seconds=SECONDS_OF_AUDIT, seed=1)
-    except SfumatoError:  # no form that it knows: nothing is concluded
+    except SfumatoError:  # no form that it knows, or no proof in time: nothing is concluded
         return None
-    return found.epsilon if isinstance(found.epsilon, Fraction) else Fraction(10**9)
+    return found.epsilon if found.method == "exact" and isinstance(found.epsilon, Fraction) else None
 
 
 def _figures(release: Release) -> Check:
