@@ -493,3 +493,13 @@ def test_a_statement_says_what_is_published_of_whom():
     assert "One person, who is counted in at most 2 cells" in told
     assert "Unit: Unit:" not in release.guarantee.describe()
     assert release.statement().figures["units"] is None
+
+
+def test_the_guarantee_says_what_a_change_of_the_value_does_not_hide():
+    said = planned().guarantee.describe()
+    assert "its fare becomes any other" in said
+    assert "A record without a fare is none: that one has a value at all is not hidden by a change of it." in said
+    assert "No step changes its place: which a record has is not hidden." in (
+        planned(hide=sf.change("fare"), public=["place"]).guarantee.describe()
+    )
+    assert "without a fare" not in planned(hide=sf.anything()).guarantee.describe()
