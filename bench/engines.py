@@ -268,7 +268,7 @@ def write_page(sizes: list[dict[str, Any]]) -> None:
                 "job": name, "a, CPU seconds": round(fixed, 1), "b, CPU seconds a million": round(slope, 2),
                 "rows": power(rows), "CPU hours": round(used / 3600, 2), "cores": cores,
                 "minutes": round(used / cores / 60, 1),
-                "shuffled, GB": round(last["shuffled"][name] * rows / last["rows"] / 1e9, 1),
+                "shuffled, GB": round(last["shuffled"][name] * (rows / last["rows"] if name == "persons" else 1) / 1e9, 3),
             })  # fmt: skip
     put(PAGE, "projected", projected)
 
