@@ -262,13 +262,14 @@ def write_page(sizes: list[dict[str, Any]]) -> None:
     last = sizes[-1]
     for name in ("records", "persons"):
         fixed, slope = growth(sizes, name)
+        moves = name == "persons"  # a row is moved; without persons the result of a group-by is, whatever the rows
         for rows, cores in ((10**9, 16), (10**11, 400)):
             used = fixed + slope * rows / 1e6
             projected.append({
                 "job": name, "a, CPU seconds": round(fixed, 1), "b, CPU seconds a million": round(slope, 2),
                 "rows": power(rows), "CPU hours": round(used / 3600, 2), "cores": cores,
                 "minutes": round(used / cores / 60, 1),
-                "shuffled, GB": round(last["shuffled"][name] * (rows / last["rows"] if name == "persons" else 1) / 1e9, 3),
+                "shuffled, GB": round(last["shuffled"][name] * (rows / last["rows"] if moves else 1) / 1e9, 3),
             })  # fmt: skip
     put(PAGE, "projected", projected)
 
