@@ -13,8 +13,8 @@ OUTSIDE = {"changelog": DOCS.parent / "CHANGELOG.md", "contributing": DOCS.paren
 
 TUTORIALS = "five-minutes rides health year coarse-and-fine tables trips nightly auditing mechanism"
 GUIDES = (
-    "hiding counting engines bounds questions answers figures sums showing studio geography publication ledger streams "
-    "jobs gradual quantiles statement audit"
+    "hiding counting engines bounds questions answers figures sums showing studio geography publication ledger "
+    "streams jobs gradual quantiles statement audit"
 )
 EXPLANATIONS = "decision home persons choosing errorbars guarantees security regulators mechanisms"
 MEASURED = "delta sorted maps blowfish"
