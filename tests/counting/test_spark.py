@@ -291,7 +291,8 @@ def test_refusals_before_anything_runs(cluster: Cluster) -> None:
             session.readStream.format("rate").load(), line, x="value"
         ),
         "the axis has none. Nothing was counted": lambda: sf.count(
-            session.range(3).selectExpr("timestamp_seconds(id) AS t"), sf.Times("1970", "1971", every="1d", name="t")
+            session.range(3).selectExpr("timestamp_seconds(id) AS t"),
+            sf.Times("1970-01-01", "1971-01-01", every="1d", name="t"),
         ),
         "comes from a frame of Spark.*Nothing was counted": lambda: sf.count(
             session.range(3).selectExpr("unhex('00') AS g"),
