@@ -33,6 +33,16 @@ def test_every_mishap_has_its_own_words(engine: str, said: str) -> None:
     assert caught.value.__context__ is None
 
 
+def test_a_gateway_that_does_not_answer_is_a_lost_cluster() -> None:
+    gone = type("Py4JError", (Exception,), {})("An error occurred while calling o30.sc")
+
+    def work() -> None:
+        raise gone
+
+    with pytest.raises(sf.InvalidInput, match=r"The Spark cluster was lost while counting.*Nothing was counted"):
+        spark_failures.explained("The Spark session could not be asked", work)
+
+
 def test_an_error_of_ours_on_a_worker_comes_through_and_any_other_is_a_class() -> None:
     ours, foreign = sf.InvalidInput("Axis 'mode': some values. Nothing was counted."), KeyError("7f3a")
     for error, said in ((ours, str(ours)), (foreign, "Spark stopped with KeyError.")):

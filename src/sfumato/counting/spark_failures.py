@@ -74,7 +74,14 @@ _MISHAPS: tuple[tuple[type[SfumatoError], str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-_GATEWAY = {"Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError", "EOFError"}
+_GATEWAY = {
+    "Py4JError",
+    "Py4JNetworkError",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "BrokenPipeError",
+    "EOFError",
+}
 
 
 class _WorkerError(RuntimeError):
