@@ -42,9 +42,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Elsewhere a warning about the data or about what was declared fails a test, so that it cannot come needlessly.
 
-    What is slow comes first: at the end, when one process has nothing left to take over, all that runs is short.
+    What needs Spark comes first of all: it lies together at the head of one process's share, and what another one takes
+    over is the tail, so that one process starts the cluster. Then what is slow: at the end, when one process has
+    nothing left to take over, all that runs is short.
     """
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=lambda item: (item.get_closest_marker("spark") is None, item.get_closest_marker("slow") is None))
     for item in items:
         if item.path.parent.name == "counting":
             item.add_marker(pytest.mark.filterwarnings("ignore::sfumato.DataWarning"), append=False)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from decimal import Decimal
 from itertools import combinations
-from types import SimpleNamespace
 
 import duckdb
-import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,7 +17,6 @@ import sfumato as sf
 from sfumato.counting import entities
 from sfumato.counting.keyed import KEY_BYTES, Records
 from sfumato.counting.person_cells import PersonCells
-from sfumato.counting.summed import Summed, refuse_spark
 
 LINE = sf.Line(0, 8, cells=8, name="x")
 FARES = sf.amounts("fare", clip=(-5, 100), step=0.25)
@@ -137,13 +134,6 @@ def test_columns_that_are_no_numbers_are_refused(data, message):
 def test_calls_that_could_mean_two_things_are_refused(call, message):
     with pytest.raises(sf.InvalidInput, match=message):
         sf.count(trips(), LINE, **call)
-
-
-@pytest.mark.parametrize("engine", [nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT])
-def test_values_on_spark_are_refused_with_the_line_to_type(engine):
-    frame = SimpleNamespace(implementation=engine)
-    with pytest.raises(sf.InvalidInput, match=r"not added up on Spark.*frame\.select\(…, 'fare'\)\.toPandas\(\)"):
-        refuse_spark(frame, Summed(LINE, FARES))
 
 
 # ---------------------------------------------------------------- distinct people

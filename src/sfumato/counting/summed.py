@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,18 +64,6 @@ def summed_by(domain: Domain, values: Values | None) -> Summed | None:
             " step=0.01) or sf.people('user', cells=3), or leave them out to count records."
         )
     return Summed(domain, values) if isinstance(values, Amounts) else None
-
-
-def refuse_spark(frame: Any, summed: Summed) -> None:
-    """On Spark no values are added up yet."""
-    engine = frame.implementation
-    if engine.is_pyspark() or engine.is_pyspark_connect():
-        name = summed.amounts.column
-        raise InvalidInput(
-            f"values={summed.amounts.to_text()} are not added up on Spark. Nothing was counted. Bring the columns that "
-            f"are needed here first, sf.count(frame.select(…, {name!r}).toPandas(), …), or write them to Parquet and "
-            "give the files, which are read in a memory that does not grow with them."
-        )
 
 
 def person_of(values: Values | None, entity: str | None, max_per_entity: int | None) -> tuple[str | None, int | None]:
