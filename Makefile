@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 
-.PHONY: demo test lint quick bench page clean
+.PHONY: demo test lint quick bench page docs package clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sfumato demo
@@ -19,6 +19,12 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.docs
+	PYTHONPATH=docs $(BIN)/python -m site_builder
+
+package:
+	PYTHON=$(PYTHON) bash .ci/package
 
 bench: $(VENV)/.bench
 	$(BIN)/python bench/noise.py
@@ -39,9 +45,14 @@ $(VENV)/.test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint]'
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'  # shown beside, where they install
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo build site

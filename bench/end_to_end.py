@@ -108,9 +108,9 @@ def measure(job: str, path: Path) -> dict[str, float]:
     return {"seconds": done - ready, "before": ready - begin, "megabytes": peak}
 
 
-def run(job: str, path: Path) -> dict[str, float]:
-    """One job in a new process."""
-    command = [sys.executable, __file__, "--job", job, "--path", str(path)]
+def run(job: str, path: Path, program: str = __file__) -> dict[str, float]:
+    """One job of a benchmark in a new process."""
+    command = [sys.executable, program, "--job", job, "--path", str(path)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     result: dict[str, float] = json.loads(output.splitlines()[-1])
     return result

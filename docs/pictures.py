@@ -37,13 +37,14 @@ def city_picture() -> None:
     axes = figure.subplots(1, 4, width_ratios=[1, 1, 1, 1.12])
     norm = PowerNorm(0.5, 0, float(np.quantile(truth, 0.997)))
     extent = (BOUNDS[0], BOUNDS[2], BOUNDS[1], BOUNDS[3])
+    true = 1 / np.cos(np.radians((BOUNDS[1] + BOUNDS[3]) / 2))
     panels = [
         (truth, "private counts\n(a synthetic city)"),
         (usual.counts, f"published, replace-one\n{usual.mechanism.name}, ε = 0.2"),
         (tuned.counts, f"published, moves within 600 m\n{tuned.mechanism.name}, ε = 0.2"),
     ]
     for ax, (values, title) in zip(axes, panels, strict=False):
-        ax.imshow(values.T, origin="lower", extent=extent, norm=norm, cmap="GnBu", aspect="auto")
+        ax.imshow(values.T, origin="lower", extent=extent, norm=norm, cmap="GnBu", aspect=true)
         ax.set_title(title, fontsize=9, color=INK)
         ax.set_xticks([])
         ax.set_yticks([])
@@ -107,9 +108,47 @@ def places_picture(data: Path) -> None:
     figure.savefig(HERE / "places.png")
 
 
+def page_pictures() -> None:
+    """The page of a release of the made-up city: on a wide screen, and on a phone at night."""
+    import io
+    import shutil
+    import tempfile
+
+    import pandas
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    city = make_city(people=60_000, visits_each=3.0, seed=7)
+    visits = pandas.DataFrame({"lon": city.lon, "lat": city.lat, "hour": city.hour % 24 + 0.5})
+    space = sf.Grid(bounds=BOUNDS, cell="1 km") * sf.Line(0, 24, cells=24, name="hour")
+    policy = sf.policy(space, hide=sf.move("500 m"), public=["hour"])
+    plan = sf.plan(policy, sf.ask(place=sf.ranges(), hour=sf.histogram()), epsilon=1.0)
+    release = plan.publish(sf.count(visits, space, lon="lon", lat="lat", hour="hour"))
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
+        file = release.to_html(Path(folder) / "visits.html", title="Visits in a city that does not exist")
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        for name, wide, scheme in (("report-wide", 920, "light"), ("report-phone", 390, "dark")):
+            context = browser.new_context(viewport={"width": wide, "height": 640}, color_scheme=scheme)
+            page = context.new_page()
+            page.goto(file.as_uri())
+            for _ in range(14):
+                page.get_by_role("slider").press("ArrowRight")
+            page.locator("canvas").first.focus()
+            page.keyboard.press("ArrowRight")
+            page.evaluate("scrollTo(0, 0)")
+            end = page.get_by_role("heading", name="Table").bounding_box()
+            clip = {"x": 0, "y": 0, "width": wide, "height": end["y"]}
+            picture = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=clip)))
+            picture.convert("RGB").save(HERE / f"{name}.png", optimize=True)
+            context.close()
+        browser.close()
+
+
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)
     given = Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/data")
     city_picture()
+    page_pictures()
     if given.exists():
         places_picture(given)

@@ -37,14 +37,15 @@ from sfumato.errors import (
 from sfumato.ledger import Ledger
 from sfumato.mechanism import mechanisms, register
 from sfumato.noise import SeededSource
-from sfumato.planning import Plan, epsilon_for, plan
+from sfumato.planning import MeansPlan, Plan, epsilon_for, plan, plan_means, tune_bound
 from sfumato.policies import ABSENT, Policy, bounded, graph, threshold, unbounded, within
-from sfumato.policies.relation_policy import policy
+from sfumato.policies.valued import policy
 from sfumato.promise import Guarantee
 from sfumato.publication import Publication, load_publication
 from sfumato.publishing import median, quantile, refine_until
 from sfumato.relations import Relation, adjacent, anything, change, move, presence, relation_from_text
-from sfumato.release import Answer, Release, Table, load
+from sfumato.release import Answer, Means, Release, Table, load, load_means
+from sfumato.values import Amounts, People, amounts, people, values_from_text
 from sfumato.vault import Vault
 from sfumato.workload import (
     Workload,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from sfumato.figures import difference, percent_change
     from sfumato.signing import SigningKey
     from sfumato.statement import Statement
-    from sfumato.stream import Stream
+    from sfumato.stream import Outcome, Stream
     from sfumato.verification import Verification, verify
 
 # Loaded when they are first asked for: not everybody has a stream or audits, and importing should stay quick.
@@ -74,6 +75,7 @@ _LATER = {
     "Bernoulli": "sfumato.allocation",
     "Empirical": "sfumato.allocation",
     "Markov": "sfumato.allocation",
+    "Outcome": "sfumato.stream",
     "Periodic": "sfumato.allocation",
     "SigningKey": "sfumato.signing",
     "Statement": "sfumato.statement",
@@ -89,6 +91,7 @@ _LATER = {
 __all__ = [
     "ABSENT",
     "H3",
+    "Amounts",
     "Answer",
     "Audit",
     "AuditFailed",
@@ -112,8 +115,12 @@ __all__ = [
     "LedgerError",
     "Line",
     "Markov",
+    "Means",
+    "MeansPlan",
     "MissingExtra",
     "NoLedgerWarning",
+    "Outcome",
+    "People",
     "Periodic",
     "Plan",
     "Policy",
@@ -139,6 +146,7 @@ __all__ = [
     "__version__",
     "adjacent",
     "allocate",
+    "amounts",
     "anything",
     "ask",
     "audit",
@@ -151,14 +159,17 @@ __all__ = [
     "histogram",
     "levels",
     "load",
+    "load_means",
     "load_publication",
     "marginals",
     "mechanisms",
     "median",
     "move",
     "network",
+    "people",
     "percent_change",
     "plan",
+    "plan_means",
     "policy",
     "prefixes",
     "presence",
@@ -170,7 +181,9 @@ __all__ = [
     "relation_from_text",
     "scales",
     "threshold",
+    "tune_bound",
     "unbounded",
+    "values_from_text",
     "verify",
     "within",
     "workload_from_text",

@@ -47,6 +47,14 @@ def sync_folder(directory: Path) -> None:
             os.close(handle)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, durably: what is put there is not lost with its name."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for made in reversed(missing):
+        sync_folder(made.parent)
+
+
 def create_private(path: Path, content: bytes) -> bool:
     """Make a file that its owner alone may read; False where one is there already, which stays as it is.
 

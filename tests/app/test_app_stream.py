@@ -71,6 +71,8 @@ def test_steps_are_half_open_and_published_in_order(folder):
         "window": "4 hours",
         "published": 10,
         "skipped": 0,
+        "refused": [],
+        "passed_over": [],
         "steps": 10,
         "lost": [],
         "raised": 0,
@@ -121,6 +123,42 @@ def test_a_budget_that_was_lost_is_told(folder):
     ) in " ".join(result.stderr.split())
     assert "Published 1 steps" in result.stdout
     assert "Promise: ε = 1 for every window of 4 hours; 0.25 left for the next step." in result.stdout
+
+
+def test_steps_that_were_passed_over_are_told_and_published_when_asked(folder):
+    """Another program published a later step first; with --late the missed ones follow, in their own windows."""
+    told(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T01:00"))
+    account = sf.Ledger(folder / "budget.db").stream("visits")
+    account.charge(BEGIN + timedelta(hours=3), "0.75", label="by hand", release_id="elsewhere")
+    run_again = given(folder, "--stop", "2026-03-01T05:00")
+    assert "2 steps were passed over, the first at 2026-03-01 01:00:00: --late publishes" in run(*run_again).stdout
+    both = ["2026-03-01 01:00:00", "2026-03-01 02:00:00"]
+    assert told(*run_again)["passed_over"] == both
+    answer = told(*run_again, "--late")
+    assert (answer["published"], answer["refused"], answer["passed_over"]) == (0, both, [])
+    assert "2026-03-01 01:00:00: time=2026-03-01 01:00:00 of stream 'visits' is late" in " ".join(
+        run(*run_again, "--set", "stream.late=true").stderr.split()
+    )
+    assert [step.epsilon for step in account.entries()] == [0.25, 0.75, 0.25]
+
+
+def test_late_steps_are_published_where_their_windows_have_room(folder):
+    told(*given(folder, "--start", "2026-03-01", "--stop", "2026-03-01T01:00"))
+    account = sf.Ledger(folder / "budget.db").stream("visits")
+    account.charge(BEGIN + timedelta(hours=3), "0.25", label="by hand", release_id="elsewhere")
+    answer = told(*given(folder, "--stop", "2026-03-01T05:00", "--late"))
+    assert (answer["published"], answer["refused"], answer["steps"]) == (3, [], 5)
+    assert [step.epsilon for step in account.entries()] == [0.25] * 5
+    assert totals(folder) == [10, 11, 12, 14]
+
+
+def test_a_step_without_budget_is_not_counted(folder, monkeypatch):
+    """Nothing reads the records of a step that gets nothing."""
+    counted = []
+    count = publication.count
+    monkeypatch.setattr(publication, "count", lambda *args, **more: counted.append(1) or count(*args, **more))
+    options = ["--start", "2026-03-01", "--stop", "2026-03-01T08:00", "--allocation", "sample"]
+    assert told(*given(folder, *options))["published"] == len(counted) == 2
 
 
 def test_the_ledger_shows_its_streams(folder):
@@ -200,7 +238,7 @@ def test_what_lies_outside_may_be_dropped_where_the_policy_hides_it(folder):
         "given has border cells that are not: a record that moves across the border would change the exact total, "
         "which is public there. Nothing was counted. Use outside='clamp', or pass such a policy."
     )
-    assert not (folder / "out").exists()
+    assert not any((folder / "out").iterdir())
     anybody = [part for part in where if part not in ("--policy", "threshold", "--theta", "1")]
     anybody += ["--policy", "unbounded", "--epsilon", "1000", "--outside", "drop"]
     anybody[anybody.index("visits")] = "others"

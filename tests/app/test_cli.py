@@ -62,6 +62,7 @@ def published(visits: Path) -> Path:
         ("ledger", "backup"),
         ("ledger", "check"),
         ("vault", "check"),
+        ("doctor",),
     ],
 )
 def test_every_command_has_help_and_the_leaves_have_an_example(command: tuple[str, ...]) -> None:

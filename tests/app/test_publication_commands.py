@@ -178,6 +178,26 @@ def test_publish_takes_all_from_the_file_and_leads_its_paths_from_its_folder(fol
     assert sf.Ledger(folder / "budget.db", dataset="city").spent == 0.5
 
 
+def test_a_job_that_is_repeated_publishes_once(folder, monkeypatch):
+    """Also where it says so itself; another publication's file is left alone."""
+    with (folder / "visits.toml").open("a") as file:
+        file.write("once = true\n")
+    ok("publish", folder / "visits.toml")
+    first, content = sf.load(folder / "visits.sfumato"), (folder / "visits.sfumato").read_bytes()
+    text = ok("publish", folder / "visits.toml")
+    assert f"{folder / 'visits.sfumato'} is there already: nothing was counted or charged." in text
+    assert json.loads(ok("publish", folder / "visits.toml", "--once", "--json"))["id"] == first.id
+    assert (folder / "visits.sfumato").read_bytes() == content
+    assert sf.Ledger(folder / "budget.db", dataset="city").spent == 0.5
+    for changed in (["--epsilon", "0.25"], ["--shape", "3x3"]):
+        assert (
+            f"--out {folder / 'visits.sfumato'} holds a release of another publication, and --once replaces nothing. "
+            "Nothing was counted, drawn or recorded. Choose another file, or leave --once out."
+        ) in refused("publish", folder / "visits.toml", *changed)
+    ok("publish", folder / "visits.toml", "--set", "output.once=false")
+    assert sf.load(folder / "visits.sfumato").id != first.id
+
+
 def test_what_is_typed_leads_from_where_it_is_typed(folder, tmp_path):
     options = ["--out", "here.sfumato", "--epsilon", "1", "--dataset", "default", "--label", "--theta"]
     ok("publish", folder / "visits.toml", "../job/few.parquet", *options)
@@ -288,4 +308,6 @@ def test_commands_have_few_options_of_their_own():
     """Everything else is a key of the file, and is an option by that name."""
     commands = typer.main.get_command(app).commands
     counted = {name: len(commands[name].params) for name in ("plan", "audit", "publish", "check", "stream")}
-    assert counted == {"plan": 11, "audit": 14, "publish": 21, "check": 22, "stream": 27}
+    assert counted == {"plan": 11, "audit": 14, "publish": 21, "check": 22, "stream": 22}
+    shown = {name: [one for one in commands[name].params if not getattr(one, "hidden", False)] for name in counted}
+    assert len(shown["stream"]) == 12 and all(len(shown[name]) == counted[name] for name in counted if name != "stream")

@@ -237,22 +237,11 @@ def test_contribution_bounding_that_looks_at_the_records(monkeypatch):
     """Keeping each person's westernmost records is not a choice by chance: where one record lies decides which others
     are kept.
     """
-    from sfumato.counting import reservoir
+    from sfumato.counting import keyed
 
-    test = existing("counting/test_entities.py", "test_the_choice_does_not_look_at_the_records")
+    test = existing("counting/test_keyed.py", "test_every_set_of_records_is_equally_likely")
     test()
-    thin = reservoir.Reservoir._thin
-
-    def westernmost(self):
-        self._new = [
-            (entities[order], cells[order])
-            for entities, cells in self._new
-            for order in [np.argsort(cells, kind="stable")]
-        ]
-        thin(self)
-
-    monkeypatch.setattr(reservoir.Reservoir, "_thin", westernmost)
-    monkeypatch.setattr(reservoir, "_below", lambda words, bounds: bounds - 1)  # the first ones stay
+    monkeypatch.setattr(keyed, "priorities", lambda key, persons, numbers: numbers)  # the first ones stay
     assert catches(test)
 
 

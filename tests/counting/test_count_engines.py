@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from counting_engines import Capsule, dask, ibis_duckdb, ibis_polars, ibis_sqlite
 from numpy.typing import NDArray
 
 from sfumato.counting import CountReport, count, count_points
@@ -55,35 +54,6 @@ def csv(table: pa.Table, folder: Path) -> str:
     return str(folder / "records.csv")
 
 
-def ibis_duckdb(table: pa.Table, folder: Path) -> Any:
-    ibis = pytest.importorskip("ibis")
-    connection = ibis.duckdb.connect()
-    connection.con.register("arrow", table)
-    connection.con.execute("CREATE TABLE records AS FROM arrow")
-    return connection.table("records")
-
-
-def ibis_polars(table: pa.Table, folder: Path) -> Any:
-    return pytest.importorskip("ibis").polars.connect().create_table("records", table)
-
-
-def ibis_sqlite(table: pa.Table, folder: Path) -> Any:
-    ibis = pytest.importorskip("ibis")
-    kinds = {pa.float64(): "REAL", pa.string(): "TEXT"}
-    with closing(sqlite3.connect(folder / "records.sqlite")) as connection, connection:
-        columns = ", ".join(f'"{field.name}" {kinds.get(field.type, "INTEGER")}' for field in table.schema)
-        connection.execute(f"CREATE TABLE records ({columns})")
-        marks = ", ".join("?" * table.num_columns)
-        rows = [tuple(row.values()) for row in table.to_pylist()]
-        connection.executemany(f"INSERT INTO records VALUES ({marks})", rows)
-    return ibis.sqlite.connect(folder / "records.sqlite").table("records")
-
-
-def dask(table: pa.Table, folder: Path) -> Any:
-    frame = pytest.importorskip("dask.dataframe")
-    return frame.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3)
-
-
 DATA: dict[str, Make] = {
     "pandas": lambda table, _: table.to_pandas(),
     "pandas-arrow": lambda table, _: table.to_pandas(types_mapper=pd.ArrowDtype),
@@ -106,16 +76,6 @@ STREAMS: dict[str, Make] = {
     "reader": lambda table, _: table.to_reader(max_chunksize=500),
     "capsule": lambda table, _: Capsule(table),
 }
-
-
-class Capsule:
-    """An object that only speaks the Arrow stream protocol."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._table.__arrow_c_stream__(requested_schema)
 
 
 def adversarial(axis: Interval) -> NDArray[np.float64]:

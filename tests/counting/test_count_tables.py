@@ -60,10 +60,15 @@ def test_tables_are_the_sums_of_the_cells_on_every_engine(tmp_path):
         assert found.values.flags.writeable is False
 
 
+def few_in_memory(monkeypatch, rows):
+    start = entities.Entities.__init__
+    monkeypatch.setattr(start, "__kwdefaults__", {**start.__kwdefaults__, "rows": rows})
+
+
 @pytest.mark.filterwarnings("ignore::sfumato.DataWarning")
 @pytest.mark.parametrize("rows", [entities.ROWS, 64], ids=["in memory", "put away"])
 def test_the_bound_on_a_person_holds_for_all_tables_together(rows, monkeypatch):
-    monkeypatch.setattr(entities.Entities.__init__, "__kwdefaults__", {"rows": rows, "cells": 0})
+    few_in_memory(monkeypatch, rows)
     bound = {"entity": "person", "max_per_entity": 2, "policy": sf.unbounded(SPACE), "outside": "drop"}
     cells = sf.count(records(), SPACE, **bound, source=SeededSource(3))
     found = sf.count(records(), SPACE, **bound, tables=ASKED, source=SeededSource(3))
@@ -74,7 +79,7 @@ def test_the_bound_on_a_person_holds_for_all_tables_together(rows, monkeypatch):
 
 
 def test_cells_beyond_32_bits_survive_the_choice_by_entity(monkeypatch):
-    monkeypatch.setattr(entities.Entities.__init__, "__kwdefaults__", {"rows": 64, "cells": 0})
+    few_in_memory(monkeypatch, 64)
     long = sf.Line(0, 1 << 20, cells=1 << 20, name="a") * sf.Line(0, 1 << 20, cells=1 << 20, name="b") * MODE
     rng = np.random.default_rng(2)
     data = {"a": rng.integers(1 << 19, 1 << 20, ROWS), "b": rng.integers(0, 1 << 20, ROWS), "mode": ["bus"] * ROWS}

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
+from counting_engines import dask, ibis_duckdb, in_duckdb
 from numpy.typing import NDArray
 
 from sfumato.counting import CountReport, count
@@ -46,26 +47,6 @@ def csv(table: pa.Table, folder: Path) -> str:
     lines = [",".join(map(written, row.values())) for row in table.to_pylist()]
     (folder / "t.csv").write_text("\n".join([",".join(f'"{name}"' for name in table.column_names), *lines]) + "\n")
     return str(folder / "t.csv")
-
-
-def in_duckdb(table: pa.Table, folder: Path) -> Any:
-    connection = duckdb.connect()
-    connection.register("arrow", table)
-    connection.execute("CREATE TABLE records AS FROM arrow")
-    return connection.table("records")
-
-
-def ibis_duckdb(table: pa.Table, folder: Path) -> Any:
-    ibis = pytest.importorskip("ibis")
-    connection = ibis.duckdb.connect()
-    connection.con.register("arrow", table)
-    connection.con.execute("CREATE TABLE records AS FROM arrow")
-    return connection.table("records")
-
-
-def dask(table: pa.Table, folder: Path) -> Any:
-    frame = pytest.importorskip("dask.dataframe")
-    return frame.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3)
 
 
 ENGINES: dict[str, Make] = {

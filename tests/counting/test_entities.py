@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import pickle
 import tempfile
 import uuid
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +18,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import stats
 
-from sfumato.counting import CountReport, Counts, batches, count
-from sfumato.counting.columns import Columns
+from sfumato.counting import CountReport, Counts, batches, count, streams
 from sfumato.counting.entities import Entities, dealt
-from sfumato.counting.inputs import Database, open_view
-from sfumato.counting.reservoir import Reservoir, _below, grouped
+from sfumato.counting.keyed import Kept, Keyed, Records
 from sfumato.counting.spill import Spill
 from sfumato.domain import Grid, Line
 from sfumato.errors import InvalidInput, TooLarge
-from sfumato.noise import SeededSource, SystemSource
+from sfumato.noise import SeededSource
 
 FALSE_ALARM = 1e-7
 
@@ -79,68 +76,69 @@ def test_no_entity_keeps_more_than_its_share_and_none_loses_what_fits(
     )
 
 
-def chosen_pairs(waiting: int) -> NDArray[np.int64]:
-    """How often each pair among 6 records was kept by 90,000 entities with a limit of 2."""
-    entities, records = 90_000, 6
-    reservoir = Reservoir(2, SystemSource(), waiting=waiting)
-    for record in range(records):  # an entity's records come far apart, as in a file sorted by time
-        who = np.arange(entities)
-        for part in np.array_split(who, 5):
-            reservoir.add(digests(part), (part * records + record).astype(np.int32))
-    kept = np.sort(reservoir.kept().astype(np.int64)).reshape(entities, 2)
-    pairs = {pair: i for i, pair in enumerate(itertools.combinations(range(records), 2))}
-    return np.bincount([pairs[a % records, b % records] for a, b in kept.tolist()], minlength=15)
-
-
-@pytest.mark.slow  # many choices
-@pytest.mark.parametrize("waiting", [1 << 30, 100_000], ids=["at once", "in turns"])
-def test_every_set_of_records_is_equally_likely(waiting: int) -> None:
-    # 90,000 choices among 15 pairs, 6,000 each: a pair that is 10 % too likely moves the statistic by 60.
-    statistic, p_value = stats.chisquare(chosen_pairs(waiting))
-    assert p_value > FALSE_ALARM, statistic
-
-
-def test_a_choice_that_prefers_early_records_would_be_noticed() -> None:
-    counts = chosen_pairs(1 << 30).astype(np.float64)
-    counts[:5] *= 1.1  # the pairs with the first record
-    assert stats.chisquare(counts * (90_000 / counts.sum())).pvalue < FALSE_ALARM
-
-
-@pytest.mark.slow  # many records
-def test_one_entity_with_very_many_records_keeps_each_with_equal_chance() -> None:
-    # 4,000 runs of 50 records and 5 kept: 20,000 picks, 400 each.
-    picks = np.zeros(50, np.int64)
-    for _ in range(4000):
-        reservoir = Reservoir(5, SystemSource(), waiting=7)
-        for start in range(0, 50, 10):
-            reservoir.add(np.full(10, 11, np.uint64), np.arange(start, start + 10, dtype=np.int32))
-        kept = reservoir.kept()
-        assert len(np.unique(kept)) == 5
-        picks[kept] += 1
-    # Picks of one run exclude each other, which makes the statistic smaller by the factor 45/49: correct for it.
-    statistic = float(((picks - 400) ** 2 / 400).sum() * 49 / 45)
-    assert stats.chi2.sf(statistic, 49) > FALSE_ALARM
-
-
-def test_the_choice_does_not_look_at_the_records() -> None:
-    """With the same randomness the same rows are chosen, whatever they say."""
+def test_which_records_are_kept_follows_from_how_many_there_are_and_not_from_what_they_say() -> None:
+    """With the same randomness a person's records of the same rank are kept, wherever all of them lie."""
     rng = np.random.default_rng(0)
     who, here, there = rng.integers(0, 500, 4000), np.arange(4000), rng.permutation(4000)
     line = Line(0, 4000, cells=4000)
 
-    def chosen(place: NDArray[np.int64]) -> Counts:
+    def ranks(place: NDArray[np.int64]) -> list[list[int]]:
         table = pa.table({"who": who, "x": place + 0.5})
-        return count(table, line, entity="who", max_per_entity=2, source=SeededSource(1))
+        counts = count(table, line, entity="who", max_per_entity=2, source=SeededSource(1))
+        kept = [set(np.flatnonzero(counts.values).tolist()) & set(place[who == w].tolist()) for w in range(500)]
+        return [np.searchsorted(np.sort(place[who == w]), sorted(kept[w])).tolist() for w in range(500)]
 
-    rows = np.flatnonzero(chosen(here).values)
-    assert len(rows) == np.minimum(np.bincount(who), 2).sum()
-    assert (np.flatnonzero(chosen(there).values) == np.sort(there[rows])).all()
+    assert ranks(here) == ranks(there)
+    assert sum(map(len, ranks(here))) == np.minimum(np.bincount(who), 2).sum()
+
+
+def test_records_cut_into_any_files_are_chosen_from_as_a_whole(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    table = pa.table({"who": [f"person {w}" for w in rng.integers(0, 60, 900)], "x": rng.integers(0, 50, 900) + 0.5})
+    found = []
+    for parts in (1, 3, 40):
+        rows = np.array_split(rng.permutation(900), parts)
+        files = [tmp_path / f"{parts} {i}.parquet" for i in range(parts)]
+        for file, some in zip(files, rows, strict=True):
+            pq.write_table(table.take(some), file, row_group_size=50)
+        line = Line(0, 50, cells=50)
+        found.append(count(files, line, entity="who", max_per_entity=3, source=SeededSource(5)).values.tolist())
+    assert found[0] == found[1] == found[2]
+    assert sum(found[0]) == 180
 
 
 def test_the_choice_is_new_every_time() -> None:
     table = pa.table({"who": [1] * 1000, "x": np.arange(1000) + 0.5})
     runs = [count(table, Line(0, 1000, cells=1000), entity="who", max_per_entity=100).values for _ in range(2)]
     assert (runs[0] != runs[1]).any()  # equal with probability 1 / C(1000, 100) < 2^-460
+
+
+def test_the_key_of_the_choice_is_told_to_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Not by what is printed or logged, nor by what is kept of the counts, nor by what an engine is asked."""
+    keys: list[bytes] = []
+    asked: list[str] = []
+    drawn = Keyed.drawn.__func__  # type: ignore[attr-defined]
+
+    def remembered(cls: type[Keyed], limit: int, source: Any) -> Keyed:
+        choice: Keyed = drawn(cls, limit, source)
+        keys.extend((choice.key, choice.naming_key))
+        asked.append(repr(choice))
+        return choice
+
+    whose = batches.Batches._whose
+    monkeypatch.setattr(Keyed, "drawn", classmethod(remembered))
+    monkeypatch.setattr(batches.Batches, "_whose", lambda self: asked.append(whose(self)) or whose(self))
+    with caplog.at_level(0):
+        table = pa.table({"who": ["anna", "anna"], "x": [0.5, 1.5]})
+        counts = count(table, Line(0, 2, cells=2), entity="who", max_per_entity=1, progress=True)
+    told = " ".join([*asked, caplog.text, *capfd.readouterr(), repr(counts), repr(vars(counts))])
+    assert len(keys) == len(asked) == 2
+    for key in keys:
+        assert key not in pickle.dumps(counts)
+        assert key.hex() not in told
+        assert repr(key) not in told
 
 
 @pytest.mark.parametrize(
@@ -174,24 +172,6 @@ def test_python_objects_cannot_name_an_entity() -> None:
         )
     as_text = pd.DataFrame({"who": [str(i) for i in ids], "x": [0.5] * 50})
     assert count(as_text, Line(0, 2, cells=2), entity="who", max_per_entity=1).values.sum() == 1
-
-
-def test_digests_of_numbers_never_collide_and_those_of_names_are_salted() -> None:
-    connection = duckdb.connect()
-    for kind in ("BIGINT", "INTEGER", "DOUBLE", "DATE", "TIMESTAMP"):
-        value = {"DATE": "DATE '2000-01-01' + i::INTEGER", "TIMESTAMP": "make_timestamp(i)"}.get(kind, f"i::{kind}")
-        query = f"SELECT count(DISTINCT hash({value})) FROM range(300000) t(i)"
-        assert connection.sql(query).fetchall() == [(300000,)]
-    names = pa.table({"who": ["anna", "bert"], "x": [0.5, 1.5]})
-    seen = []
-    for _ in range(2):
-        database = Database()
-        line = Line(0, 2, cells=2)
-        view = open_view(names, Columns(("x",), "who").fields(line), database)
-        stream = batches.Batches(view, line, database, entity="who")
-        seen.append([batch.column(1).to_pylist() for batch in stream])
-        database.close()
-    assert seen[0] != seen[1]
 
 
 @pytest.mark.slow  # many entities
@@ -263,38 +243,77 @@ def test_a_record_that_is_dropped_takes_part_in_the_choice() -> None:
     assert counts.values[1] == 0
 
 
-def test_records_beyond_what_memory_holds_go_through_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(batches, "Entities", functools.partial(Entities, rows=5000))
-    monkeypatch.setattr(batches, "BATCH", 2048)
-    who = np.random.default_rng(8).integers(0, 10_000, 30_000)
-    x = np.where(np.arange(30_000) % 100 == 0, np.nan, who + 0.5)
+@pytest.mark.parametrize("name", [int, "user {}".format], ids=["numbers", "names"])
+def test_records_beyond_what_memory_holds_go_through_a_file_and_the_choice_is_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: Any
+) -> None:
+    rng = np.random.default_rng(8)
+    who = rng.zipf(1.6, 30_000) % 10_000  # a few have thousands of records, which a heap puts into one row
+    x = np.where(np.arange(30_000) % 100 == 0, np.nan, rng.integers(0, 20, 30_000) + 0.5)
     records = np.bincount(who[~np.isnan(x)], minlength=10_000)
-    path = save(pa.table({"who": who, "x": x}), tmp_path)
-    counts = count(path, Line(0, 10_000, cells=10_000), entity="who", max_per_entity=2)
-    assert (counts.values == np.minimum(records, 2)).all()
-    assert counts.report == CountReport(
-        rows=30_000,
-        without_coordinates=300,
-        without_entity=0,
-        outside=0,
-        cut=int(np.maximum(records - 2, 0).sum()),
-        entities_cut=int((records > 2).sum()),
-    )
+    path = save(pa.table({"who": [name(w) for w in who.tolist()], "x": x}), tmp_path)
+
+    def counted() -> Counts:
+        line = Line(0, 20, cells=20)
+        return count(path, line, entity="who", max_per_entity=2, source=SeededSource(3))
+
+    in_memory = counted()
+    monkeypatch.setattr(streams, "ROWS", 2048)
+    for rows, waiting in ((5000, 1 << 20), (5000, 100), (1 << 20, 1)):
+        monkeypatch.setattr(batches, "Entities", functools.partial(Entities, rows=rows, waiting=waiting))
+        counts = counted()
+        assert (counts.values == in_memory.values).all()
+        assert counts.report == CountReport(
+            rows=30_000,
+            without_coordinates=300,
+            without_entity=0,
+            outside=0,
+            cut=int(np.maximum(records - 2, 0).sum()),
+            entities_cut=int((records > 2).sum()),
+        )
+
+
+@pytest.mark.parametrize("rows", [100, 1 << 20], ids=["through a file", "in memory"])
+def test_numbers_that_grow_too_long_on_the_way_change_nothing(rows: int) -> None:
+    """Persons are held beside their cells while they fit, with what their records say; then apart."""
+    rng = np.random.default_rng(9)
+    persons = np.concatenate([rng.integers(0, 90, 500), rng.integers(0, 90, 500) + 2**60]).astype(np.uint64)
+    cells, values = rng.integers(-1, 7, 1000), rng.integers(-20, 20, 1000)
+    choice = Keyed(bytes(32), 3)
+    together = choice.keep(persons, cells, values)
+    held = Entities(choice, cells=7, values=(-20, 19), rows=rows)
+    for start in range(0, 1000, 90):
+        here = slice(start, start + 90)
+        held.add(persons[here], cells[here], values[here])
+    parts = [*held.kept()]
+
+    def pairs(kept: list[Kept]) -> Counter[tuple[int, int]]:
+        found: Counter[tuple[int, int]] = Counter()
+        for part in kept:
+            assert part.values is not None
+            found.update(zip(part.cells.tolist(), part.values.tolist(), strict=True))
+        return found
+
+    assert pairs(parts) == pairs([together])
+    assert (held.cut, held.entities_cut) == (together.cut, together.persons_cut)
 
 
 def test_what_goes_through_a_file_comes_back_and_cannot_be_read_there() -> None:
     spill = Spill()
-    batches = [(digests(np.arange(n)), np.arange(n, dtype=np.int32)) for n in (5, 0, 1000)]
-    blocks = [spill.write(batch) for batch in batches]
-    for block, (entities, cells) in reversed(list(zip(blocks, batches, strict=True))):
+    parts = [Records(digests(np.arange(n)), np.arange(n, dtype=np.int32)) for n in (5, 0, 1000)]
+    parts.append(Records(digests(np.arange(7)), np.arange(7), -np.arange(7, dtype=np.int16)))
+    blocks = [spill.write(part) for part in parts]
+    for block, part in reversed(list(zip(blocks, parts, strict=True))):
         again = spill.read(block)
-        assert (again[0] == entities).all()
-        assert (again[1] == cells).all()
+        assert len(again.columns) == len(part.columns)
+        for one, other in zip(again.columns, part.columns, strict=True):
+            assert one.dtype == other.dtype
+            assert (one == other).all()
     spill._file.seek(0)
     stored = spill._file.read()
-    assert len(stored) == 1005 * 12
-    assert batches[2][0][500:502].tobytes() not in stored
-    assert batches[2][1][500:504].tobytes() not in stored
+    assert len(stored) == 1005 * 12 + 7 * 18
+    assert parts[2].persons[500:502].tobytes() not in stored
+    assert parts[2].cells[500:504].tobytes() not in stored
     spill.close()
 
 
@@ -308,7 +327,7 @@ def test_a_full_disk_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spill, "_file", Full())
     monkeypatch.setattr(tempfile, "tempdir", "/scratch")
     with pytest.raises(TooLarge) as refusal:
-        spill.write((np.zeros(1, np.uint64), np.zeros(1, np.int32)))
+        spill.write(Records(np.zeros(1, np.uint64), np.zeros(1, np.int32)))
     assert str(refusal.value) == (
         "The records do not fit into the temporary directory '/scratch'. Nothing was counted. Free some space there, "
         "or set TMPDIR to another directory."
@@ -322,20 +341,6 @@ def test_dealing_puts_each_entity_into_one_heap() -> None:
     assert (starts[0], starts[-1]) == (0, 3000)
     heaps = [set(entities[order[a:b]].tolist()) for a, b in itertools.pairwise(starts)]
     assert sum(map(len, heaps)) == len(set(entities.tolist())) == len(set().union(*heaps))
-
-
-@given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(2**63, 2**63 + 40)), min_size=1))
-def test_grouping_is_a_stable_sort(values: list[int]) -> None:
-    array = np.array(values, dtype=np.uint64)
-    order, ordered = grouped(array)
-    assert (order == np.argsort(array, kind="stable")).all()
-    assert (ordered == array[order]).all()
-
-
-@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(1, 2**32 - 1)), min_size=1))
-def test_slots_are_the_exact_quotient(draws: list[tuple[int, int]]) -> None:
-    words, bounds = np.array([w for w, _ in draws], np.uint64), np.array([t for _, t in draws], np.int64)
-    assert _below(words, bounds).tolist() == [w * t >> 64 for w, t in draws]
 
 
 def test_a_grid_takes_entities_too() -> None:

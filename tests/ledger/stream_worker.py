@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import signal
 import sys
 from pathlib import Path
@@ -48,6 +50,19 @@ def overspend(path: Path, steps: int) -> None:
                 continue
 
 
+def late(path: Path, steps: int) -> None:
+    """Go over all times again and again in an order of one's own, and charge whatever is taken, late or not."""
+    stream = Ledger(path, timeout=PATIENCE).stream("visits")
+    order = random.Random(os.getpid())
+    for _ in range(3):
+        for step in order.sample(range(steps), steps):
+            asked = order.choice(["1/5", "2/5", "1/2"])
+            with contextlib.suppress(InvalidInput, BudgetExceeded):
+                stream.charge(step, asked, label="visits", release_id=f"{os.getpid()}-{step}", late=True)
+            with contextlib.suppress(InvalidInput, BudgetExceeded):
+                stream.raise_step(step, "3/5", level=1, label="finer")
+
+
 def die_at_each_statement(path: Path) -> None:
     """Fork a child for n = 1, 2, …, which charges and raises a step, and is killed before its n-th statement.
 
@@ -81,6 +96,6 @@ def die_at_each_statement(path: Path) -> None:
 
 if __name__ == "__main__":
     action, path, *numbers = sys.argv[1:]
-    {"race": race, "overspend": overspend, "die_at_each_statement": die_at_each_statement}[action](
+    {"race": race, "overspend": overspend, "late": late, "die_at_each_statement": die_at_each_statement}[action](
         Path(path), *map(int, numbers)
     )

@@ -141,7 +141,8 @@ def test_wall_time_that_jumps_back_is_a_time_past(hours: StreamAccount) -> None:
     assert _refusal(InvalidInput, hours, NOON - timedelta(minutes=30)) == (
         "time=datetime.datetime(2026, 3, 1, 11, 30) is not later than 2026-03-01 12:00:00, the last one of stream "
         "'hours'. Nothing was drawn or recorded. Every step is released once and in order: use a time after "
-        "2026-03-01 12:00:00, or raise a past release with raise_step."
+        "2026-03-01 12:00:00, or raise a past release with raise_step; one that was never mentioned may be charged "
+        "with late=True, where its windows have room."
     )
 
 
@@ -182,7 +183,8 @@ def test_a_past_step_is_not_released_again(stream: StreamAccount, time: int) -> 
     _charge(stream, 5, 0.1)
     message = (
         f"time={time} is not later than step 5, the last one of stream 'visits'. Nothing was drawn or recorded. Every "
-        "step is released once and in order: use a time after step 5, or raise a past release with raise_step."
+        "step is released once and in order: use a time after step 5, or raise a past release with raise_step; one "
+        "that was never mentioned may be charged with late=True, where its windows have room."
     )
     assert _refusal(InvalidInput, stream, time) == message
     for refused in (stream.skip, stream.remaining):

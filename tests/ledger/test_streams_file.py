@@ -287,3 +287,14 @@ def test_processes_that_ask_for_too_much_never_overfill_a_window(path: Path) -> 
         _output(worker)
     assert Fraction(4, 5) <= _fullest(stream) <= 1
     assert any(step.level for step in stream.entries())
+
+
+@pytest.mark.slow
+def test_processes_that_charge_late_in_any_order_never_overfill_a_window(path: Path) -> None:
+    """Each time is charged by one of them at most, and many windows are filled to the last fifth."""
+    stream = Ledger.create(path, epsilon=1).stream("visits", epsilon=1, window=4, policy=POLICY)
+    for worker in [_start("late", path, 40) for _ in range(2)]:
+        _output(worker)
+    entries = stream.entries()
+    assert len(entries) == len({step.time for step in entries}) > 20
+    assert Fraction(4, 5) <= _fullest(stream) <= 1

@@ -39,6 +39,7 @@ class StreamMachine(RuleBasedStateMachine):
         self.now = 0
         self.spent: dict[int, Fraction] = {}
         self.levels: dict[int, int] = {}
+        self.skipped: set[int] = set()
         self.steps = 0
 
     def time(self, number: int) -> int | datetime:
@@ -80,6 +81,7 @@ class StreamMachine(RuleBasedStateMachine):
     def skip(self, gap: int) -> None:
         self.now += gap
         self.streams[0].skip(self.time(self.now))
+        self.skipped.add(self.now)
         self.steps += 1
 
     @rule(back=st.integers(0, 8), epsilon=amounts)
@@ -87,6 +89,32 @@ class StreamMachine(RuleBasedStateMachine):
         if self.steps:
             with pytest.raises(InvalidInput):
                 self.streams[0].charge(self.time(self.now - back), epsilon, label="visits", release_id="r")
+
+    @rule(back=st.integers(0, 12), epsilon=amounts, which=st.integers(0, 1), skipped=st.booleans())
+    def charge_late(self, back: int, epsilon: Fraction, which: int, skipped: bool) -> None:
+        """A time that was passed over, also before the first one; what was mentioned stays."""
+        if not self.steps:
+            return
+        stream, number = self.streams[which % len(self.streams)], self.now - back
+        time = self.time(number)
+        if number in self.spent or number in self.skipped:
+            with pytest.raises(InvalidInput, match=r"was published or skipped already"):
+                stream.charge(time, epsilon, label="visits", release_id="r", late=True)
+        elif skipped:
+            stream.skip(time, late=True)
+            self.skipped.add(number)
+            self.steps += 1
+        elif self.fits(number, epsilon):
+            receipt = stream.charge(time, epsilon, label="visits", release_id=f"r{number}", late=True)
+            assert receipt.step.time == time
+            left = receipt.remaining
+            assert not left or self.fits(number, epsilon + left)
+            assert not self.fits(number, epsilon + left + Fraction(1, 10**9))
+            self.spent[number], self.levels[number] = epsilon, 0
+            self.steps += 1
+        else:
+            with pytest.raises(BudgetExceeded, match=r"which is late, exceeds the"):
+                stream.charge(time, epsilon, label="visits", release_id="r", late=True)
 
     @rule(data=st.data(), more=amounts, which=st.integers(0, 1))
     def raise_step(self, data: st.DataObject, more: Fraction, which: int) -> None:
@@ -109,7 +137,7 @@ class StreamMachine(RuleBasedStateMachine):
         assert len(steps) == len(stream) == self.steps
         found = {step.time: (step.epsilon, step.level) for step in steps if step.release_id is not None}
         assert found == {self.time(n): (spent, self.levels[n]) for n, spent in self.spent.items()}
-        for end in range(-1, self.now + self.size + 1):
+        for end in range(min(self.spent, default=0), self.now + self.size + 1):
             held = sum(self.spent.get(n, Fraction(0)) for n in range(end - self.size + 1, end + 1))
             assert held <= self.epsilon
 

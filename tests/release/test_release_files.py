@@ -261,7 +261,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "a newer format": (
         lambda d: d.update(format=FORMAT_VERSION + 1),
-        f"it is of format 5, and sfumato {sf.__version__} reads formats up to 4. Install a newer sfumato.",
+        f"it is of format 6, and sfumato {sf.__version__} reads formats up to 5. Install a newer sfumato.",
     ),
     "no format": (lambda d: d.pop("format") and None, "its description does not name a format."),
     "a list": (lambda d: [1], "its description does not name a format."),

@@ -68,11 +68,24 @@ def test_an_error_that_is_the_same_everywhere_is_a_number_and_one_that_varies_a_
     assert "standard error of a cell" in texts(varies)
 
 
-def test_one_peak_does_not_bleach_the_map() -> None:
+def test_one_peak_neither_bleaches_the_map_nor_is_cut_off() -> None:
     counts = np.full((100, 100), 10.0)
-    counts[3, 3] = 1e6
-    (image,) = known(sf.Grid(bounds=(0, 0, 1, 1), shape=(100, 100)), counts).plot().axes[0].images
-    assert image.get_clim() == (0, 10)
+    counts[3, 3], counts[4, 4] = 1e6, 2e3
+    figure = known(sf.Grid(bounds=(0, 0, 1, 1), shape=(100, 100)), counts).plot()
+    (image,) = figure.axes[0].images
+    assert image.get_clim() == (0, 1e6)
+    shares = np.asarray(image.norm(np.array([0.0, 5.0, 10.0, 2e3, 1e6])))
+    assert shares[:3] == pytest.approx([0, 0.4, 0.8]) and shares[4] == pytest.approx(1)
+    assert 0.82 < shares[3] < 0.98
+    assert np.allclose(image.norm.inverse(shares), [0.0, 5.0, 10.0, 2e3, 1e6])
+    assert "(colours above 10 are stretched)" in texts(figure) and "1,000,000" in texts(figure)
+
+
+def test_a_scale_of_colours_is_even_where_no_peak_stands_out_and_reaches_to_the_largest_value() -> None:
+    counts = np.arange(30.0)
+    (image,) = known(GRID, counts).plot().axes[0].images
+    assert image.get_clim() == (0, 29)
+    assert float(image.norm(14.5)) == pytest.approx(0.5)
 
 
 def test_the_band_of_a_curve_is_its_interval() -> None:

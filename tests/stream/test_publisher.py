@@ -17,7 +17,7 @@ from sfumato.allocation import Periodic, allocate
 from sfumato.errors import InvalidInput
 from sfumato.promise.window import Window
 from sfumato.stream import choices, publisher
-from sfumato.stream.past import Past
+from sfumato.stream.past import Later, Past
 
 # ------------------------------------------------------------------ by hand
 
@@ -229,12 +229,15 @@ def test_a_window_of_one_step_has_all_of_epsilon_each_time(tmp_path):
 def test_allocations_see_public_figures_alone():
     """Structure: what an allocation is given has no place for counts, and its module knows none."""
     assert set(Past.__dataclass_fields__) == {"step", "budgets", "weights", "floors"}
+    assert set(Later.__dataclass_fields__) == {"budgets", "floors"}
     for kind in (choices.Even, choices.Sample, choices.Offline, choices.Online, choices.TopUp):
         assert list(inspect.signature(kind.commit).parameters) == ["self", "past", "weight"]
+        assert list(inspect.signature(kind.late).parameters) == ["self", "past", "later", "weight"]
     for module in ("count", "release", "publish", "noise"):
         assert f"sfumato.{module}" not in inspect.getsource(choices)
     source = inspect.getsource(publisher.Stream._publish)
-    assert source.index("commit(past, weight)") < source.index("counts,")
+    assert source.index("_committed(standing, weight)") < source.index("counts.")
+    assert list(inspect.signature(publisher.Stream._committed).parameters) == ["self", "standing", "weight"]
     assert inspect.getsource(publisher.Stream.publish).count("counts") == 4  # signature, docstring twice, handed on
 
 

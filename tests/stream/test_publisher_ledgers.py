@@ -50,7 +50,7 @@ def test_a_top_up_that_the_ledger_forgot_is_not_made_again(tmp_path: Path) -> No
     before = {release.id for release in raised}
     _put_back(tmp_path, tmp_path / "older.db")
     again = stream(tmp_path, "top-up")
-    with pytest.raises(sf.VaultError, match="this is an older copy of the ledger"):
+    with pytest.raises(sf.LedgerError, match="this is an older copy of the ledger"):
         again.top_up(ended=True)
     assert all(record.level == 0 for record in again.history() if record.release_id in before)
 

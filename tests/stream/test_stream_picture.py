@@ -97,3 +97,15 @@ def test_a_range_outside_the_map_is_refused_and_nothing_is_drawn(tmp_path):
     with pytest.raises(InvalidInput, match="lies outside the bounds"):
         series.plot(tmp_path / "series.png", where=(high, high + 1))
     assert not (tmp_path / "series.png").exists()
+
+
+def test_totals_that_are_exact_have_no_interval(tmp_path):
+    """Under moves the number of records is public; of a part of the line it is not."""
+    series = stream(tmp_path)
+    for time in range(4):
+        series.publish(time, COUNTS)
+    whole, part = (series.plot(where=where).axes[0] for where in ((0, 6), (0, 1)))
+    assert [text.get_text() for text in whole.get_legend().get_texts()] == ["exact: the policy makes it public"]
+    assert not whole.collections and whole.lines[0].get_ydata().tolist() == [20] * 4
+    assert [text.get_text() for text in part.get_legend().get_texts()] == ["95 % interval", "estimate"]
+    assert len(part.collections) == 1

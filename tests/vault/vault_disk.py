@@ -95,7 +95,7 @@ class _Disk:
             if before is None:
                 lost = self._imaged(path)
                 shutil.rmtree(lost) if lost.is_dir() else lost.unlink(missing_ok=True)
-            else:
+            elif self._imaged(path).parent.is_dir():  # or it went with its directory
                 self._imaged(path).write_bytes(before)
 
     def _imaged(self, path: Path) -> Path:

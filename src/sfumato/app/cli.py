@@ -1,4 +1,4 @@
-"""`sfumato`: init, plan, publish, query, rate, compare, stream, audit, statement, sign, verify, studio, …"""
+"""`sfumato`: the command line, a module for each command that is more than a few lines."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import sfumato as sf
 from sfumato.app import (
     audit,
     check,
+    doctor,
+    export,
     figures,
     init,
     ledger,
@@ -26,8 +28,8 @@ from sfumato.app import (
 from sfumato.app import demo as demonstration
 from sfumato.app.asked import groups_of, where_of
 from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Question, Source, takes_groups
-from sfumato.app.keys import NOTHING, Keyed
-from sfumato.app.out import ledger_file, prepared
+from sfumato.app.keys import NOTHING, Filed, Keyed
+from sfumato.app.out import already, ledger_file, prepared
 from sfumato.app.output import emit, reported, say
 from sfumato.app.studio.command import studio
 from sfumato.errors import InvalidInput
@@ -35,7 +37,6 @@ from sfumato.interruptions import undisturbed
 from sfumato.release.outbox import deliver
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # a traceback with local variables could show private data
@@ -52,7 +53,9 @@ app.command()(query.query)
 app.command()(figures.rate)
 app.command()(figures.compare)
 app.command()(figures.suppress)
-app.command(cls=Keyed)(stream.stream)
+app.command()(export.export)
+app.command()(doctor.doctor)
+app.command(cls=Filed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)
 app.command()(studio)
@@ -113,7 +116,8 @@ def publish(
     """Count private records and publish them: check, record in the ledger, draw, write.
 
     At a terminal the shares of bad rows are shown and somebody is asked before anything is charged (not with --yes);
-    elsewhere gross errors are a warning. Look beforehand, at no cost, with: sfumato check, and the same options.
+    elsewhere gross errors are a warning. Look beforehand, at no cost, with: sfumato check, and the same options. With
+    --once a job can be repeated: where --out has its release already, nothing is counted or charged.
 
     Example: sfumato publish visits.toml      (or, where a file would say little: sfumato publish visits.parquet --x lon
     --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 256x256 --delta 0.01 --epsilon 1 --ledger budget.db
@@ -127,6 +131,12 @@ def publish(
         if asked.stream.step is not None:
             raise InvalidInput(f"{meant.file} speaks of a stream: sfumato stream publishes it. {NOTHING}")
         place = Path(asked.place(file_of_release))
+        there = already(asked, place) if asked.output.once else None
+        if there is not None:
+            if not as_json:
+                say(f"{place} is there already: nothing was counted or charged.")
+            _tell(there, place, asked.ledger(), "Promise", as_json=as_json)
+            return
         chosen, account, secrets = asked.plan(), asked.ledger(), asked.vault()
         budget = None if account is None else ledger_file(asked.place(str(asked.account.ledger)))
         apart = {"the ledger": budget, "the vault's key": meant.place("output", "key"), "the publication": meant.file}
@@ -183,6 +193,13 @@ def plot(
     by: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="What is drawn, and what tells panels apart. Repeat.")
     ] = None,
+    outlines: Annotated[
+        Path | None, typer.Option(help="Borders or coasts to draw on a map: a file of GeoJSON or GeoParquet.")
+    ] = None,
+    uncertainty: Annotated[
+        bool | None,
+        typer.Option("--uncertainty/--no-uncertainty", help="A map of the standard errors beside a single map."),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Draw a release: a map or a curve with its uncertainty; of a product a map a value, or curves over time.
@@ -192,7 +209,9 @@ def plot(
     with reported(as_json):
         loaded = sf.load(release)
         asked, groups = where_of(loaded.domain, where or []), groups_of(loaded.domain, by or [])
-        loaded.plot(out, title=title, by=groups or None, where=asked or None)
+        loaded.plot(
+            out, title=title, by=groups or None, where=asked or None, outlines=outlines, uncertainty=uncertainty
+        )
         if as_json:
             emit({"file": str(out)})
         else:

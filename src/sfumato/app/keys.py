@@ -49,6 +49,21 @@ class Keyed(TyperCommand):
         return list(super().parse_args(ctx, list(_as_keys(args, own))))
 
 
+class Filed(Keyed):
+    """One for which a file says most: what repeats the file's keys works as an option, and `--help` leaves it out."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        for option in self.params:
+            if option.name in _IN_FILES:
+                option.hidden = True  # type: ignore[attr-defined]
+
+
+_IN_FILES = frozenset(
+    {"bounds", "shape", "labels", "policy", "delta", "workload", "max_per_entity", "x", "y", "entity"}
+)
+
+
 def _as_keys(args: Sequence[str], own: Mapping[str, bool]) -> Iterator[str]:
     """The arguments, options that are keys alone told as `--set`; `own` are the others, and whether each is a flag."""
     rest = iter(args)

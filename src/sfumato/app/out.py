@@ -10,6 +10,8 @@ from pathlib import Path
 from sfumato.errors import InvalidInput
 from sfumato.files import Reserved
 from sfumato.ledger.places import is_file
+from sfumato.publication import Publication
+from sfumato.release import Release, load
 from sfumato.release.outbox import room_for
 
 NOTHING = "Nothing was counted, drawn or recorded."
@@ -31,6 +33,19 @@ def prepared(out: Path, *, cells: int, apart: Mapping[str, str | Path | None], d
             f"--out {out} cannot be written: {error.strerror or error}. {NOTHING} Free space there, or choose another "
             "place."
         ) from error
+
+
+def already(asked: Publication, out: Path) -> Release | None:
+    """The release of a publication that its file holds already; refused where it is that of another one."""
+    if not out.exists():
+        return None
+    there = load(out)
+    if (there.origin, there.guarantee.policy) != (asked.origin, asked.policy):
+        raise InvalidInput(
+            f"--out {out} holds a release of another publication, and --once replaces nothing. {NOTHING} Choose "
+            "another file, or leave --once out."
+        )
+    return there
 
 
 def ledger_file(place: str | None) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -21,6 +22,7 @@ from sfumato.app.meant import Meant
 from sfumato.app.output import GROSS_DATA, emit, reported, say, tell_operator
 from sfumato.app.step_grid import StepGrid
 from sfumato.app.times import Times, read
+from sfumato.counting import Counts
 from sfumato.counting.choice import choose_columns
 from sfumato.counting.inputs import Database
 from sfumato.counting.progress import advancing
@@ -28,42 +30,34 @@ from sfumato.counting.report import GROSS, CountReport, added
 from sfumato.errors import InvalidInput
 from sfumato.promise.window import Time
 from sfumato.publication import Publication, Steps
+from sfumato.stream.outcome import Outcome
 from sfumato.stream.publisher import Stream
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepOptions:
-    """How time is cut into steps, and from when to when they are published."""
+    """From when to when steps are published, and where to: what differs from run to run."""
 
-    time: Annotated[str | None, typer.Option(help="Column that says when a record happened.")] = None
-    step: Annotated[
-        str | None, typer.Option(help="How long a step is: 15m, 1h, 1d; or a whole number for a whole column.")
-    ] = None
-    window: Annotated[int | None, typer.Option(help="How many steps a change may last and be hidden at --epsilon.")] = (
+    start: Annotated[str | None, typer.Option(help="When the first step begins; needed once, here or in the file.")] = (
         None
     )
-    start: Annotated[str | None, typer.Option(help="When the first step begins; needed once.")] = None
     stop: Annotated[str | None, typer.Option(help="When to stop (default: now); only steps that are over count.")] = (
         None
     )
-    name: Annotated[str | None, typer.Option(help="The stream's name in the ledger.")] = None
-    ledger_place: Annotated[
-        str | None, typer.Option("--ledger", help="The ledger that keeps the stream's account: a file or a URL.")
-    ] = None
-    vault_folder: options.VaultFolder = None
     out: Annotated[Path | None, typer.Option(help="The folder for the releases, one file a step.")] = None
+    late: Annotated[
+        bool, typer.Option("--late", help="Also publish steps that were passed over, where their windows have room.")
+    ] = False
     ended: Annotated[
         bool, typer.Option("--ended", help="No step comes after --stop: top-up spends what is left in the windows.")
     ] = False
 
     def given(self) -> dict[Key, Any]:
         """What these options say of the file's keys."""
-        names = ("time", "step", "window", "start", "stop", "name")
-        of_steps: dict[Key, Any] = {("stream", key): getattr(self, key) for key in names}
         return {
-            **of_steps,
-            ("account", "ledger"): self.ledger_place,
-            ("output", "vault"): None if self.vault_folder is None else str(self.vault_folder),
+            ("stream", "start"): self.start,
+            ("stream", "stop"): self.stop,
+            ("stream", "late"): self.late or None,
             ("output", "file"): None if self.out is None else str(self.out),
         }
 
@@ -157,12 +151,15 @@ def stream(
     picture: Annotated[Path | None, typer.Option(help="Also draw the series: .png, .svg or .pdf.")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Publish records over time, with --epsilon for every window of steps. Run it again to go on.
+    """Publish records over time, with one ε for every window of steps. Run it again to go on: nothing is charged twice.
 
     When a step is published, and how much it weighs, is said here and must not be read off the records: so the first
-    run needs --start. Steps that are over are published in order; a record that arrives after its step is not counted.
+    run needs a start. Steps that are over are published in order; a record that arrives after its step is not counted.
     With --check nothing is published: the shares of rows without a time, in no step, outside the bounds are told.
-    --allocation, --weights and --distribution divide the budget, and --time-format says how times in text are written.
+
+    A file says the rest: what is published and hidden, the data, the ledger, and under [stream] time, step, window and
+    name; docs/jobs.md has one. Each of its keys is an option as well, --allocation and --time-format among them, and so
+    are those of sfumato publish.
 
     Example: sfumato stream hourly.toml      (or: sfumato stream visits/ --time t --step 1h --window 24 --start
     2026-03-01 --x lon --y lat --bounds=-74.3,40.5,-73.7,40.95 --shape 64x64 --delta 0.01 --epsilon 1 --ledger budget.db
@@ -201,18 +198,21 @@ def stream(
             records=asked.expected_records,
             publication=asked,
         )
-        moments = list(grid.steps(_next(series, grid, first), end))
+        after = _next(series, grid, first)
+        passed = series.due(after, start=first)
+        moments = [*(passed if told.told.late else ()), *grid.steps(after, end)]
         reports: list[CountReport] = []
-        done = {"published": 0, "skipped": 0}
+
+        def counted(moment: Time) -> Counts:
+            counts = asked.count(grid.records(times.frame, moment))
+            reports.append(counts.report)
+            return counts
+
+        outcomes: list[Outcome] = []
         with advancing(not as_json, lambda: len(moments)) as advance:
             for moment in moments:
                 weight = None if known is None or begin is None else known[grid.number(moment, begin) % len(known)]
-                counts = None
-                if weight != 0:
-                    counts = asked.count(grid.records(times.frame, moment))
-                    reports.append(counts.report)
-                release = series.publish(moment, counts, weight)
-                done["skipped" if release is None else "published"] += 1
+                outcomes.append(series.run(moment, partial(counted, moment), weight, late=bool(told.told.late)))
                 advance(1)
         if moments:  # told, and nothing stopped: a step that is left out would be seen
             _warn(times.report(series.history()[0].time, grid.after(moments[-1])), reports)
@@ -220,7 +220,7 @@ def stream(
             series.top_up(ended=True)
         if picture is not None:
             series.plot(picture)
-        _report(series, grid, done, folder, as_json)
+        _report(series, grid, outcomes, () if told.told.late else passed, folder, as_json)
 
 
 def _first(ledger: sf.Ledger, name: str, begin: Time | None, meant: Meant) -> Time:
@@ -295,11 +295,15 @@ def _distribution(given: str | None, name: str) -> Distribution | None:
     )
 
 
-def _report(series: Stream, grid: StepGrid, done: dict[str, int], out: Path, as_json: bool) -> None:
+def _report(
+    series: Stream, grid: StepGrid, outcomes: list[Outcome], passed: Sequence[Time], out: Path, as_json: bool
+) -> None:
     history = series.history()
     lost = [record for record in history if record.release_id is not None and record.path is None]
     raised = sum(record.level > 0 for record in history)
     left = series.remaining(grid.after(history[-1].time) if history else None)
+    done = {status: sum(outcome.status == status for outcome in outcomes) for status in ("published", "skipped")}
+    refused = [outcome for outcome in outcomes if outcome.status == "refused"]
     if as_json:
         emit(
             {
@@ -307,6 +311,8 @@ def _report(series: Stream, grid: StepGrid, done: dict[str, int], out: Path, as_
                 "epsilon": str(series.epsilon),
                 "window": str(series.window),
                 **done,
+                "refused": [str(outcome.time) for outcome in refused],
+                "passed_over": [str(time) for time in passed],
                 "steps": len(history),
                 "lost": [str(record.time) for record in lost],
                 "raised": raised,
@@ -319,6 +325,10 @@ def _report(series: Stream, grid: StepGrid, done: dict[str, int], out: Path, as_
     say(f"Published {done['published']} steps to {out}, skipped {done['skipped']}; {len(history)} steps in all.")
     if raised:
         say(f"{raised} releases were raised to a finer level after their windows closed.")
+    if passed:
+        say(f"{len(passed)} steps were passed over, the first at {passed[0]}: --late publishes what there is room for.")
+    for outcome in refused:
+        tell_operator(str(outcome))
     for record in lost:
         tell_operator(
             f"The release of {record.time} was charged and is not in {out}: another machine stored it, or it was lost "

@@ -167,8 +167,8 @@ def audit(
 
 @dataclass(frozen=True)
 class Claim:
-    """A mechanism, and what is promised of it: ε under a policy, for so many records that one person changes at
-    once.
+    """A mechanism, and what is promised of it: ε under a policy, for so many records that one person changes at once;
+    where a value is summed, for so many steps of one unit.
     """
 
     mechanism: Mechanism
@@ -180,7 +180,8 @@ class Claim:
     def of(cls, subject: Any) -> Claim:
         """What a plan or a mechanism says of itself."""
         if isinstance(subject, Plan):
-            return cls(subject.mechanism, subject.policy, subject.epsilon, subject.max_per_entity or 1)
+            steps = (subject.max_per_entity or 1) * subject.policy.units
+            return cls(subject.mechanism, subject.policy.on_cells, subject.epsilon, steps)
         if isinstance(subject, Mechanism):
             return cls(subject, subject.policy, subject.epsilon, 1)
         raise InvalidInput(

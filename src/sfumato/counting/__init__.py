@@ -18,6 +18,7 @@ report for the operator's eyes.
     points       places that come as geometries
     geometries   columns of geometries, before anything is read
     sql          names and numbers for DuckDB
+    streams      lazy frames as streams of batches
     ticks        times of every engine as whole microseconds
     hushing      engines' errors without what they quote
     expression   the cell of a record as one expression for every engine
@@ -27,7 +28,9 @@ report for the operator's eyes.
     place        from a batch of columns to the cells of its records
     batches      counting here, batch by batch, in memory that does not grow
     entities     at most m records an entity, of any number of records
-    reservoir    the choice itself, which does not look at them
+    keyed        the choice itself, by a key: the same on every engine
+    persons      whose a record is, as a number
+    packing      records as plain numbers, which sort fast
     progress     how far it is, on long inputs
     spill        records set aside on disk, enciphered
     run          `count`, which puts these together

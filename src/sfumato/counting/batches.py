@@ -7,7 +7,6 @@ will do.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -17,26 +16,26 @@ from numpy.typing import NDArray
 
 from sfumato.counting.columns import ENTITY, UNREADABLE, Field
 from sfumato.counting.entities import Entities
-from sfumato.counting.frames import arrow_reader
 from sfumato.counting.hushing import hushed
 from sfumato.counting.inputs import Database
+from sfumato.counting.keyed import Keyed
+from sfumato.counting.persons import person_numbers
 from sfumato.counting.place import Placer, fixed_width
 from sfumato.counting.points import Transformation, places_in
 from sfumato.counting.report import CountReport
+from sfumato.counting.sql import FLOATS, INTEGERS
+from sfumato.counting.streams import arrow_reader, duckdb_reader
+from sfumato.counting.summed import Summed, adder, require_few
 from sfumato.counting.tally import empty_tally
 from sfumato.domain import Domain, Ground, Places
 from sfumato.domain.timed import NO_TIME
 from sfumato.linear.tables import Tables
-from sfumato.noise import Source
 
 if TYPE_CHECKING:
     from sfumato.counting.tables import View
 
-BATCH = 1 << 17
-
-# Types of at most 64 bits, of which DuckDB's hash is a permutation: different values have different digests.
-_PERMUTED = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
-_PERMUTED |= {"FLOAT", "DOUBLE", "DATE", "TIME", "TIMESTAMP"}
+_TOLD = INTEGERS | FLOATS | {"BOOLEAN", "DATE", "TIMESTAMP", "BLOB", "VARCHAR"}
+"""Types whose values tell persons apart in Arrow as they do in DuckDB; of any other the text does."""
 
 
 _TAKEN = {
@@ -76,19 +75,17 @@ class Batches:
         return "; ".join(dict.fromkeys(way.pipeline for way in self._ways.values())) or None
 
     def __iter__(self) -> Iterator[Any]:
-        """Record batches of the axes' columns, of digests where entities matter (null: nobody), and of whether a
-        coordinate could not be read where that can be.
+        """Record batches of the axes' columns, of entities where they matter, and of whether a coordinate could not be
+        read where that can be.
         """
         fields = [f"{_taken(field).format(field.alias)} AS {field.alias}" for field in self._fields]
         if self.entity is not None:
-            fields.append(f"{hushed('The entities could not be read', self._digest, self.view.advice)} AS {ENTITY}")
+            fields.append(f"{hushed('The entities could not be read', self._whose, self.view.advice)} AS {ENTITY}")
         if self.view.unreadable:
             fields.append(f"CAST({UNREADABLE} AS UTINYINT) AS {UNREADABLE}")
 
         def opened() -> Iterator[Any]:
-            selected = self._relation.project(", ".join(fields))
-            # DuckDB renamed the method in 1.4.
-            return iter((getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(BATCH))
+            return iter(duckdb_reader(self._relation.project(", ".join(fields))))
 
         batches = hushed("The records could not be read", opened, self.view.advice)
         while True:
@@ -115,46 +112,34 @@ class Batches:
             columns += [pa.array(np.ascontiguousarray(places[:, k])) for k in range(2)]
         return pa.RecordBatch.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
 
-    def _digest(self) -> str:
-        """SQL for a 64-bit digest of the entity, null where there is none (null or NaN).
-
-        Two entities with the same digest would share one share of m, and the arrival of one could displace a record of
-        the other: two changes where one was promised. Numbers and times of at most 64 bits have digests of their
-        own, since DuckDB's hash permutes them. Anything else goes through MD5 behind 128 bits that nobody knows
-        beforehand: a salt in front of DuckDB's own hash would not do, since some pairs of names collide under half of
-        all salts. By chance somebody meets one of n others with probability n · 2⁻⁶⁴, whatever names are chosen.
-        """
-        column = ENTITY
-        kind = str(self._relation.project(column).types[0])
-        nobody = f"{column} IS NULL" + (f" OR isnan({column})" if kind in ("FLOAT", "DOUBLE") else "")
-        keyed = f"md5_number('{os.urandom(16).hex()}' || CAST({column} AS VARCHAR))"
-        digest = f"hash({column})" if kind in _PERMUTED else f"CAST({keyed} & {(1 << 64) - 1} AS UBIGINT)"
-        return f"CASE WHEN {nobody} THEN NULL ELSE {digest} END"
+    def _whose(self) -> str:
+        """SQL for the column of entities, as `persons` takes it."""
+        kind = str(self._relation.project(ENTITY).types[0])
+        return ENTITY if kind in _TOLD else f"CAST({ENTITY} AS VARCHAR)"
 
 
 def count_batches(
     stream: Batches,
     *,
     drop: bool,
-    limit: int | None,
-    source: Source,
+    choice: Keyed | None,
     advance: Callable[[int], None],
     tables: Tables | None = None,
+    summed: Summed | None = None,
 ) -> tuple[NDArray[np.int64], CountReport]:
-    """The flat counts, of cells or of tables, and the report; ``limit`` records an entity at most, when given.
+    """The flat counts or sums, of cells or of tables, and the report; of each entity what the ``choice`` keeps.
 
     Records without coordinates are no records and do not take part in the choice. Records outside the bounds do, even
     where they are dropped afterwards: leaving them out before would let the choice depend on where they lie.
     """
-    tally, placer = empty_tally(stream.domain, tables), Placer(stream.domain, drop=drop)
-    bounded = None if limit is None else Entities(limit, source, cells=stream.domain.size)
+    tally = empty_tally(stream.domain, tables) if summed is None else summed.tally(tables)
+    placer = Placer(stream.domain, drop=drop)
+    into = adder(tally, summed, tables)
+    bounded = None if choice is None else Entities(choice, cells=stream.domain.size)
+    naming_key = b"" if choice is None else choice.naming_key
 
     def add(cells: NDArray[np.integer]) -> None:
-        cells = cells[cells >= 0] if drop or stream.domain.apart else cells
-        if tables is None:
-            np.add.at(tally, cells, 1)
-        else:
-            tables.add(tally, cells.astype(np.int64, copy=False))
+        into(cells[cells >= 0] if drop or stream.domain.apart else cells)
 
     rows = missing = outside = nobody = unreadable = 0
     for batch in stream:
@@ -163,14 +148,14 @@ def count_batches(
             bad = int(np.count_nonzero(fixed_width(batch.column(batch.num_columns - 1), np.uint8)))
             unreadable, missing = unreadable + bad, missing - bad
         rows, missing, outside = rows + len(batch), missing + len(batch) - len(cells), outside + beyond
+        require_few(rows)
         if bounded is None:
             add(cells)
         else:
             column = batch.column(sum(axis.arity for axis in stream.domain.axes))
-            entities = fixed_width(column, np.uint64)
+            entities, known = person_numbers(column, naming_key)
             entities = entities if present is None else entities[present]
-            if column.null_count:  # a record of nobody is no record: whose share would it use up?
-                known = fixed_width(column.is_valid().cast("uint8"), np.uint8) == 1
+            if known is not None:  # a record of nobody is no record: whose share would it use up?
                 known = known if present is None else known[present]
                 nobody += int(np.count_nonzero(~known))
                 entities, cells = entities[known], cells[known]
@@ -178,7 +163,7 @@ def count_batches(
         advance(len(batch))
     if bounded is not None:
         for kept in bounded.kept():
-            add(kept)
+            add(kept.cells)
     return tally, CountReport(
         rows=rows,
         without_coordinates=missing,
@@ -192,10 +177,8 @@ def count_batches(
 
 
 def relation_of(view: View, database: Database) -> Any:
-    """The needed columns as a DuckDB relation; those of other engines are handed over through Arrow.
-
-    A lazy frame of another engine is collected, the needed columns only: no expression that chooses records by entity
-    is common to all engines. Ibis hands its batches over one after the other.
+    """The needed columns as a DuckDB relation; those of other engines are handed over through Arrow, lazy ones batch
+    by batch.
     """
     import narwhals as nw
 

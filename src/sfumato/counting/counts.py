@@ -12,6 +12,7 @@ from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import positive_int
 from sfumato.linear.tables import Tables
+from sfumato.values import Values
 
 __all__ = ["CountReport", "Counts"]
 
@@ -26,7 +27,8 @@ class Counts:
     ``max_per_entity`` is the most records that one entity has among them, or None when nothing bounds it: a
     promise made from such counts speaks of one record. ``dropped`` says that records outside the bounds were left
     out, which not every policy hides; ``private`` is False when the records of an entity were chosen by seeded
-    randomness. Printing shows neither the counts nor the report,
+    randomness. ``counted`` says what they are where they are no numbers of records: sums in whole steps of a value, or
+    distinct people; ``numbers`` of how many records each is the sum. Printing shows neither the counts nor the report,
     since what is printed ends up in logs.
 
     >>> sf.Counts(np.array([3, 0, 5, 1]), sf.Line(0, 4, cells=4))
@@ -40,6 +42,8 @@ class Counts:
     dropped: bool = False
     private: bool = True
     tables: Tables | None = None
+    counted: Values | None = None
+    numbers: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values)
@@ -58,8 +62,12 @@ class Counts:
         values = values.astype(np.int64)  # a copy: nobody else can change it
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
+        if self.numbers is not None:
+            numbers = Counts(self.numbers, self.domain, tables=self.tables).values
+            object.__setattr__(self, "numbers", numbers)
 
     def __repr__(self) -> str:
         bound = "" if self.max_per_entity is None else f", max_per_entity={self.max_per_entity}"
         tables = "" if self.tables is None else f", {len(self.tables.sets)} tables"
-        return f"Counts({self.domain!r}{bound}{tables})"
+        counted = "" if self.counted is None else f", values={self.counted.to_text()}"
+        return f"Counts({self.domain!r}{bound}{tables}{counted})"

@@ -24,6 +24,7 @@ from sfumato.counting.columns import Field, check_columns
 from sfumato.counting.geometries import crs_in_arrow, crs_in_duckdb, refuse_others
 from sfumato.counting.hushing import hushed
 from sfumato.counting.sql import WIDE, as_double, column_list, is_number, quoted
+from sfumato.counting.streams import arrow_reader
 from sfumato.counting.ticks import check_kind, is_time, of_duckdb, of_polars
 from sfumato.errors import InvalidInput
 
@@ -179,14 +180,6 @@ def from_duckdb(field: Field, kind: str, column: str) -> str:
     return f"CAST({column} AS VARCHAR)" if field.axis is not None and kind.startswith("ENUM") else column
 
 
-def arrow_reader(frame: Frame) -> Any:
-    """The records of a lazy frame as an Arrow table, or as a stream where its engine has one."""
-    if frame.implementation.is_ibis() and not is_native(frame):
-        return frame.to_native().to_pyarrow_batches()
-    collected: Any = frame
-    return collected.collect("pyarrow").to_arrow()
-
-
 def _expression(field: Field, kind: nw.dtypes.DType, frame: Frame) -> nw.Expr:
     import narwhals as nw
 
@@ -204,7 +197,11 @@ def _expression(field: Field, kind: nw.dtypes.DType, frame: Frame) -> nw.Expr:
         inside = (column >= nw.lit(_LOW)) & (column <= nw.lit(_HIGH))
         column = nw.when(inside).then(column).otherwise(nw.lit(field.stranger)).cast(nw.Int64)
         column = nw.when(~nw.col(field.column).is_null()).then(column)
-    elif (field.labels is not None and field.labels.kind is str) or (field.indices and not kind.is_integer()):
+    elif (
+        (field.labels is not None and field.labels.kind is str)
+        or (field.indices and not kind.is_integer())
+        or (field.axis is None and isinstance(kind, (nw.Categorical, nw.Enum)))  # each batch has categories of its own
+    ):
         column = column.cast(nw.String)
     return column.alias(field.alias)
 

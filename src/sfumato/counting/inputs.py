@@ -78,7 +78,7 @@ def open_view(data: Any, fields: Sequence[Field], database: Database) -> View:
     if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
         crs = frames.crs_of_frame(frame, fields)
         return View(frames.private_frame(frame, fields, database), fields=tuple(fields), crs=crs)
-    reader = _reader(data)
+    reader = _reader(data, [field.column for field in fields])
     crs = frames.crs_in_schema(reader.schema, fields)
     return View(frames.private_stream(reader, fields, database), fields=tuple(fields), crs=crs)
 
@@ -115,9 +115,14 @@ def _arrays(data: Mapping[str, Any], fields: Sequence[Field]) -> Any:
     return hushed("The arrays could not be put side by side", lambda: pa.table(table), _ALIKE)
 
 
-def _reader(data: Any) -> Any:
-    if type(data).__module__ == "pyarrow._dataset" and hasattr(data, "scanner"):
-        return data.scanner().to_reader()
+def _reader(data: Any, needed: Sequence[str] = ()) -> Any:
+    """The records as an Arrow stream, of a dataset the needed columns only, where it has each of them once."""
+    if type(data).__module__ == "pyarrow._dataset":
+        if hasattr(data, "scanner"):
+            once = all(data.schema.names.count(name) == 1 for name in needed)
+            data = data.scanner(columns=list(dict.fromkeys(needed)) if needed and once else None)
+        if hasattr(data, "to_reader"):
+            return data.to_reader()
     if not hasattr(data, "__arrow_c_stream__"):
         raise InvalidInput(
             f"data of type {type(data).__name__} cannot be counted. Give a path to Parquet or CSV files, a pandas, "

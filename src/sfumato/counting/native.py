@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.counting.hushing import hushed
 from sfumato.counting.place import fixed_width
 from sfumato.counting.report import CountReport
+from sfumato.counting.summed import Summed, require_few
 from sfumato.counting.tally import MISSING, UNREADABLE, empty_tally
 from sfumato.domain import Domain
 from sfumato.domain.labels import unknown_label
@@ -46,9 +47,14 @@ def refuse_dear(domain: Domain) -> None:
             )
 
 
-def count_native(view: View, domain: Domain, *, drop: bool) -> tuple[NDArray[np.int64], CountReport]:
-    """The flat counts and the report. A lazy frame stays lazy until its group-by is collected."""
-    tally = empty_tally(domain)
+def count_native(
+    view: View, domain: Domain, *, drop: bool, summed: Summed | None = None
+) -> tuple[NDArray[np.int64], CountReport]:
+    """The flat counts or sums, and the report. A lazy frame stays lazy until its group-by is collected.
+
+    Where a value is summed, `domain` is the one that records are placed in, and the group-by tells cell and value.
+    """
+    tally = empty_tally(domain) if summed is None else summed.tally()
     grouped = hushed("The records could not be counted", lambda: _grouped(view, domain), view.advice)
     keys, records = _whole_numbers(grouped["key"]), _whole_numbers(grouped["records"])
     if (keys == 2 * domain.size).any() and not drop:
@@ -56,9 +62,10 @@ def count_native(view: View, domain: Domain, *, drop: bool) -> tuple[NDArray[np.
     unreadable = int(records[keys == UNREADABLE].sum()) if view.unreadable else None
     here = (keys >= 0) & (keys < domain.size)
     clamped = (keys >= domain.size) & (keys < 2 * domain.size)
-    tally[keys[here]] = records[here]
+    _add(tally, keys[here], records[here], summed)
     if not drop:
-        tally[keys[clamped] - domain.size] += records[clamped]
+        _add(tally, keys[clamped] - domain.size, records[clamped], summed)
+    require_few(int(records.sum()))
     return tally, CountReport(
         rows=int(records.sum()),
         without_coordinates=int(records[keys == MISSING].sum()),
@@ -75,6 +82,17 @@ def _grouped(view: View, domain: Domain) -> Any:
 
     grouped = record_keys(view.frame, domain, unreadable=view.unreadable).group_by("key").agg(nw.len().alias("records"))
     return (grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped).to_arrow()
+
+
+def _add(tally: NDArray[np.int64], keys: NDArray[np.int64], records: NDArray[np.int64], summed: Summed | None) -> None:
+    """So many records of each key into their cells: one each, or their value."""
+    if summed is None:
+        np.add.at(tally, keys, records)
+        return
+    cells, weights = summed.parted(keys)
+    half = len(tally) // 2
+    np.add.at(tally[:half], cells, records * weights)
+    np.add.at(tally[half:], cells, records)
 
 
 def _whole_numbers(column: Any) -> NDArray[np.int64]:

@@ -7,14 +7,19 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from sfumato.counting.batches import Batches, count_batches
 from sfumato.counting.choice import check_keywords, choose_columns, ground_of, place_of, told_of_places
 from sfumato.counting.counts import Counts
 from sfumato.counting.frames import is_native
 from sfumato.counting.inputs import Database, is_files, open_view
+from sfumato.counting.keyed import Keyed
 from sfumato.counting.native import count_native, is_dear, refuse_dear
+from sfumato.counting.person_cells import PersonCells
 from sfumato.counting.points import is_geographic, unfolded
 from sfumato.counting.progress import Progress, advancing
+from sfumato.counting.summed import person_of, summed_by
 from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
 from sfumato.errors import InvalidInput, PolicyMismatch
@@ -22,6 +27,7 @@ from sfumato.exact import positive_int
 from sfumato.linear.tables import Tables
 from sfumato.noise import Source, SystemSource
 from sfumato.noise.source import require
+from sfumato.values import People, Values
 
 Engine = Literal["numpy", "native"]
 
@@ -57,6 +63,7 @@ def count(
     outside: Literal["clamp", "drop"] = "clamp",
     policy: AllowsDropping | None = None,
     tables: AsksTables | None = None,
+    values: Values | None = None,
     engine: Engine | None = None,
     progress: Progress = None,
     source: Source | None = None,
@@ -65,11 +72,11 @@ def count(
     """Count the records of ``data`` in the cells of ``domain``. The result is private; give it to ``plan.publish``.
 
     ``data`` is a path to Parquet or CSV files (or a glob, a directory, a list), a pandas, Polars, Dask or PySpark
-    frame, an Arrow table or stream, a DuckDB relation, or an Ibis table. Columns are found by their names as they are
-    written, in each file by itself; of CSV files the entity is the text that is written (``7``, ``007`` and ``7.0`` are
-    three), and a coordinate that cannot be read is no record. A folder named ``column=value`` gives a column to the
-    Parquet files in it that have none of that name, and never replaces one. A path that exists is that path; patterns
-    and folders leave out what begins with a dot or an underscore. A dict of arrays will do as well.
+    frame, an Arrow table, stream, dataset or scanner, a DuckDB relation, or an Ibis table. Columns are found by their
+    names as they are written, in each file by itself; of CSV files the entity is the text that is written (``7``,
+    ``007`` and ``7.0`` are three), and a coordinate that cannot be read is no record. A folder named ``column=value``
+    gives a column to the Parquet files in it that have none of that name, and never replaces one. A path that exists is
+    that path; patterns and folders leave out what begins with a dot or an underscore. A dict of arrays will do as well.
 
     *Columns.* One keyword an axis, by the axis's name: ``x="lon", y="lat", t="pickup", mode="kind"``; by default a
     column has its axis's name. ``columns={"axis": "column"}`` takes any name, also those that are keywords here or no
@@ -102,15 +109,19 @@ def count(
     to ⊥: elsewhere a move across the border would change the exact total, which such a policy makes public.
 
     *Entities.* With ``entity`` (a column) and ``max_per_entity=m``, each entity keeps at most m records, each
-    set of m equally likely, chosen before anything but their number is looked at; see
-    `sfumato.counting.reservoir`. Rows whose entity is null are no records, like
-    those without coordinates: nobody knows whose share they would use up, and they could displace each other.
-    Without an entity a
-    release speaks of one record.
+    set of m equally likely, whatever they say and whichever engine holds them; see `sfumato.counting.keyed`. Rows whose
+    entity is null are no records, like those without coordinates: nobody knows whose share they would use up, and they
+    could displace each other. Without an entity a release speaks of one record.
 
     *Tables.* Of a product with more cells than can be held, ``tables=sf.marginals(2)`` counts the tables that are asked
     for, everything else summed over, in one pass and without the product. Give the plan's own workload. A record has
     the same cell as ever, and the bound on what an entity contributes holds for all tables together.
+
+    *Values.* With ``values=sf.amounts("fare", clip=(0, 100), step=0.01)`` the values of a column are added up in the
+    place of records, as whole numbers of steps: cut to the bounds, rounded to the step. Which column it is may be said
+    with ``columns={"fare": "total_amount"}``; a null or NaN there is no record. ``counts.values`` are in steps.
+    With ``values=sf.people("user", cells=m)`` distinct people are counted, each once a cell and in at most m cells,
+    chosen by lot (`sfumato.counting.person_cells`).
 
     ``engine="numpy"`` brings the needed columns here batch by batch, in memory that does not grow with the
     data; ``"native"`` runs one expression and a group-by in the engine of the frame. Both give the same
@@ -126,12 +137,15 @@ def count(
     """
     own = {
         "x": False, "y": False, "z": False, "columns": columns, "entity": entity, "max_per_entity": max_per_entity,
-        "outside": None if outside == "clamp" else outside, "policy": policy, "tables": tables, "engine": engine,
-        "progress": progress, "source": source,
+        "outside": None if outside == "clamp" else outside, "policy": policy, "tables": tables, "values": values,
+        "engine": engine, "progress": progress, "source": source,
     }  # fmt: skip
-    columns, axes = told_of_places(domain, columns, axes)
-    check_keywords(domain, axes, {name: value not in (None, False) for name, value in own.items()}, columns)
+    summed = summed_by(domain, values)
+    read = domain if summed is None else summed.read  # what records are placed in
+    columns, axes = told_of_places(read, columns, axes)
+    check_keywords(read, axes, {name: value not in (None, False) for name, value in own.items()}, columns)
     drop = _drops(outside, policy)
+    entity, max_per_entity = person_of(values, entity, max_per_entity)
     limit = _limit(entity, max_per_entity)
     if engine not in (None, "numpy", "native"):
         raise InvalidInput(
@@ -143,34 +157,42 @@ def count(
             "Nothing was counted. Use engine='numpy', or leave it out."
         )
     if engine == "native":
-        refuse_dear(domain)
+        refuse_dear(read)
     layout = None if tables is None else _layout(tables, domain, engine)
     randomness = SystemSource() if source is None else require(source)
-    data, columns, transformed = _unfolded(data, domain, columns, axes, by_two=x is not None or y is not None)
-    chosen = choose_columns(domain, (x, y, z), columns, entity, axes)
+    choosing = PersonCells if isinstance(values, People) else Keyed
+    choice = None if limit is None else choosing.drawn(limit, randomness)
+    data, columns, transformed = _unfolded(data, read, columns, axes, by_two=x is not None or y is not None)
+    chosen = choose_columns(read, (x, y, z), columns, entity, axes)
     with closing(Database()) as database:
-        view = open_view(data, chosen.fields(domain), database)
+        view = open_view(data, chosen.fields(read), database)
         if engine == "native" and not is_native(view.frame):
             raise InvalidInput(
                 "engine='native' on Ibis is for DuckDB and Polars: how other backends calculate is not tested. Nothing "
                 "was counted. Leave engine= out: the needed columns are then brought here, batch by batch."
             )
-        stays = layout is None and entity is None and _stays(view.frame, domain)
+        stays = layout is None and entity is None and _stays(view.frame, read)
         if engine == "native" or (engine is None and stays):
-            tally, report = count_native(view, domain, drop=drop)
+            tally, report = count_native(view, read, drop=drop, summed=summed)
         else:
-            stream = Batches(view, domain, database, entity=entity)
+            stream = Batches(view, read, database, entity=entity)
             with advancing(progress, stream.rows if is_files(data) else None) as advance:
                 tally, report = count_batches(
-                    stream, drop=drop, limit=limit, source=randomness, advance=advance, tables=layout
+                    stream, drop=drop, choice=choice, advance=advance, tables=layout, summed=summed
                 )
     report = replace(report, transformed=transformed or report.transformed)
+    numbers = None
+    if summed is not None:
+        tally, numbers = np.split(tally, 2)
     if layout is None:
-        report = replace(report, in_other_box=in_other_box(tally, domain))
+        report = replace(report, in_other_box=None if summed else in_other_box(tally, domain))
         tally = tally.reshape(domain.shape)
+        numbers = None if numbers is None else numbers.reshape(domain.shape)
     report.warn()
     chance = limit is None or source is None or source.private
-    return Counts(tally, domain, limit, report, dropped=drop, private=chance, tables=layout)
+    return Counts(
+        tally, domain, limit, report, dropped=drop, private=chance, tables=layout, counted=values, numbers=numbers
+    )
 
 
 def _layout(tables: AsksTables, domain: Domain, engine: Engine | None) -> Tables:

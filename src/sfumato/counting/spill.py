@@ -10,64 +10,63 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numpy.typing import NDArray
 
+from sfumato.counting.keyed import Records
 from sfumato.errors import TooLarge
-
-Records = tuple[NDArray[np.uint64], NDArray[np.integer]]
-"""Digests of entities, and cells."""
-
-Number = type[np.int32] | type[np.int64]
-"""What the numbers of cells are kept in."""
-
-
-def number_for(cells: int) -> Number:
-    """The shorter one where no number of a cell is beyond it."""
-    return np.int32 if cells <= 1 << 31 else np.int64
 
 
 @dataclass(frozen=True)
 class Block:
-    """Where some records lie in the file, and the counter that they were enciphered from."""
+    """Where some records lie in the file, of which types their columns are, and the counter that they were enciphered
+    from.
+    """
 
     offset: int
     rows: int
+    kinds: tuple[np.dtype[Any], ...]
     start: bytes
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.rows * sum(kind.itemsize for kind in self.kinds)
 
 
 class Spill:
     """A temporary file of records."""
 
-    def __init__(self, number: Number = np.int32) -> None:
-        self._number = number
-        self._row = 8 + np.dtype(number).itemsize
+    def __init__(self) -> None:
         self._key = os.urandom(32)
         self._file = tempfile.TemporaryFile(prefix="sfumato-")  # noqa: SIM115  # closed when the object goes
         self._size = 0
 
     def write(self, records: Records) -> Block:
         """Put records away."""
-        entities, cells = records
-        block = Block(self._size, len(cells), os.urandom(16))
+        columns = records.columns
+        block = Block(self._size, len(records), tuple(column.dtype for column in columns), os.urandom(16))
         try:
-            self._file.write(self._apply(block, entities.tobytes() + cells.tobytes()))
+            self._file.write(self._apply(block, b"".join(column.tobytes() for column in columns)))
         except OSError as error:
             raise TooLarge(
                 f"The records do not fit into the temporary directory {tempfile.gettempdir()!r}. Nothing was counted. "
                 "Free some space there, or set TMPDIR to another directory."
             ) from error
-        self._size += len(cells) * self._row
+        self._size += block.size
         return block
 
     def read(self, block: Block) -> Records:
         """Fetch records back."""
         self._file.seek(block.offset)
-        data = self._apply(block, self._file.read(block.rows * self._row))
-        split = block.rows * 8
-        return np.frombuffer(data[:split], np.uint64), np.frombuffer(data[split:], self._number)
+        data = self._apply(block, self._file.read(block.size))
+        columns, at = [], 0
+        for kind in block.kinds:
+            columns.append(np.frombuffer(data, kind, block.rows, at))
+            at += block.rows * kind.itemsize
+        return Records(*columns)
 
     def close(self) -> None:
         """Give the space back."""

@@ -18,6 +18,7 @@ import numpy as np
 from sfumato.domain import Axis, Bins, Instants, Interval, Round
 from sfumato.domain.durations import DAY
 from sfumato.domain.timed import READING
+from sfumato.values import Lattice
 
 _Steps = tuple[list[list[nw.Expr]], nw.Expr, nw.Expr]
 """Columns to add step by step, then the cell as a double, and whether the value lies outside."""
@@ -38,6 +39,12 @@ def _interval(axis: Interval, i: int) -> _Steps:
     above = (clamped >= (guess + 1.0) * axis.step + axis.low).cast(nw.Float64)
     beyond = (value < axis.low) | (value > axis.high)
     return [[first], [second]], (guess - below + above).clip(0.0, last), beyond
+
+
+def _lattice(axis: Lattice, i: int) -> _Steps:
+    """As an interval; what was cut to the bounds lies nowhere else."""
+    columns, cell, _ = _interval(axis, i)
+    return columns, cell, nw.lit(False)
 
 
 def _bins(axis: Bins, i: int) -> _Steps:
@@ -122,6 +129,7 @@ def _plus(one: nw.Expr, other: nw.Expr) -> nw.Expr:
 
 _KINDS: dict[type[Axis], Callable[[Any, int], _Steps]] = {
     Interval: _interval,
+    Lattice: _lattice,
     Bins: _bins,
     Instants: _instants,
     Round: _round,

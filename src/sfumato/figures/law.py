@@ -83,7 +83,8 @@ def joint(figures: Sequence[tuple[Reading, Which]], rows: slice) -> Joint:
         model = figures[own[0]][0].model
         asked = [(figures[i][0].weights, figures[i][1]) for i in own]
         for t, block in enumerate(model.blocks):
-            listed = _listed(model, t, asked, rows)
+            units = np.array([[figures[i][0].view.unit] for i in own])
+            listed = [(columns * units, counts) for columns, counts in _listed(model, t, asked, rows)]
             coefficients, counts = _padded(listed, own, len(figures))
             terms.append(Term(coefficients, counts, block.noise))
     return Joint(tuple(terms))

@@ -35,6 +35,14 @@ class Reading:
     cells: Integers | None = None
     """Which cells alone, where the question is about every single one."""
 
+    def __post_init__(self) -> None:
+        values = self.release.values
+        if values is not None and values.signed:
+            raise InvalidInput(
+                f"this release is of {values.describe()}, which may be negative: what is computed from it would be cut "
+                "at zero. Nothing was computed. Ask the release itself, or sf.Means for means."
+            )
+
     @classmethod
     def of(cls, release: Release, ranges: Any, named: Any, where: Any, by: Any, cut: str) -> Reading:
         """As `release.answer` is asked."""
@@ -102,7 +110,7 @@ class Reading:
         whole = which == "value" or not self.weights.cut[rows].any()
         if whole and self.matrix is None and self.cells is None:
             return self._values[rows]
-        return self.weights.sums(np.asarray(self.view.counts, dtype=np.float64), which, rows)
+        return self.weights.sums(np.asarray(self.view.counts, dtype=np.float64), which, rows) * self.view.unit
 
     @cached_property
     def _values(self) -> Floats:

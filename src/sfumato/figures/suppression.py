@@ -113,6 +113,11 @@ def suppress(
 ) -> Suppressed:
     """What `release.suppress` gives."""
     confidence = check_confidence(confidence)
+    if release.values is not None and release.values.entities is None:
+        raise InvalidInput(
+            f"this release is of {release.values.describe()}, and rules for small figures are about numbers of records "
+            "or of people. Nothing was suppressed. Suppress by a release of records on the same cells."
+        )
     rules = Rules.of(below, relative_error, off_by, chance, min_area, largest)
     if intervals is None:
         intervals = INTERVALS[0] if largest is None else INTERVALS[1]

@@ -49,8 +49,8 @@ class Remaining:
 class StepReceipt:
     """Proof that a step is on disk: noise may be drawn now.
 
-    `epsilon` is what this charge took. `remaining` is what is left in the window that ends at the step; after a raise,
-    in the fullest window that holds the step.
+    `epsilon` is what this charge took. `remaining` is what is left in the window that ends at the step; after a raise
+    and a late charge, in the fullest window that holds the step.
     """
 
     stream: str
@@ -81,15 +81,17 @@ def frees(spent: Spent, window: Window, left: Epsilon) -> Iterator[tuple[int, Ep
 def tightest(spent: Spent, tick: int, window: Window, epsilon: Fraction) -> tuple[int, Epsilon]:
     """(last tick, room) of the fullest window that holds a tick; `spent` is all that shares a window with it.
 
-    Moving a window so that it ends at its last step loses none of its steps, so only those windows are looked at.
+    Moving a window so that it ends at its last step, or at the tick, loses none of its steps, so only those windows are
+    looked at.
     """
+    spent = sorted(({tick: Epsilon(0)} | dict(spent)).items())
     held, begin = Fraction(0), 0
-    least: tuple[int, Epsilon] | None = None
+    least = tick, Epsilon(epsilon)
     for end, amount in spent:
         held += amount
         while spent[begin][0] < window.first(end):
             held -= spent[begin][1]
             begin += 1
-        if tick <= end < tick + window.size and (least is None or epsilon - held < least[1]):
+        if tick <= end < tick + window.size and epsilon - held < least[1]:
             least = end, Epsilon(epsilon - held)
-    return (tick, Epsilon(epsilon)) if least is None else least
+    return least

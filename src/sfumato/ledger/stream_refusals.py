@@ -74,7 +74,26 @@ def past(name: str, time: object, last: int, clock: Clock) -> InvalidInput:
     said = time_said(last, clock)
     return InvalidInput(
         f"time={time!r} is not later than {said}, the last one of stream '{name}'. Nothing was drawn or recorded. "
-        f"Every step is released once and in order: use a time after {said}, or raise a past release with raise_step."
+        f"Every step is released once and in order: use a time after {said}, or raise a past release with raise_step; "
+        "one that was never mentioned may be charged with late=True, where its windows have room."
+    )
+
+
+def mentioned(name: str, said: str) -> InvalidInput:
+    """A late charge to a time that was published or skipped already."""
+    return InvalidInput(
+        f"{said} of stream '{name}' was published or skipped already, and late=True is for one that was never "
+        "mentioned. Nothing was drawn or recorded. Raise a past release with raise_step."
+    )
+
+
+def late_exceeded(name: str, terms: Terms, asked: Epsilon, left: Epsilon, said: str, end: str) -> BudgetExceeded:
+    """A late step that does not fit into every window that holds it."""
+    advice = f"Use at most {at_most(left)}" if left else "Leave the step out"
+    return BudgetExceeded(
+        f"epsilon={text(asked)} for {said} of stream '{name}', which is late, exceeds the {at_most(left)} left in the "
+        f"window of {terms.window} that ends at {end}. Nothing was drawn or recorded. {advice}: what a past window has "
+        "spent never comes free."
     )
 
 

@@ -6,8 +6,10 @@ tell them apart by at most ε; and by k·ε when the change lasts k windows. It 
 time's budget, a time without change loses nothing, and the budgets of every window add up to at most ε.
 
 - Budget belongs to the time of the *data*. A raise of a past release is charged to its own time, whenever it is made.
-- Times only go forward, so a new step has to fit into the one window that ends with it: those that end later hold no
-  more of what came before. A raise of a past step has to fit into every window that holds the step.
+- A step later than all before has to fit into the one window that ends with it: those that end later hold no more of
+  what came before. A raise of a past step, and a late charge to a time that was passed over, have to fit into every
+  window that holds the step. So the budgets of every window add up to at most ε after every charge, in whatever order
+  they are made: the order of the calls is no part of the promise, and the time of the data is.
 - Check and record are one transaction, on disk before a call returns, and the caller draws only then: a crash at any
   point over-charges at worst, and any number of processes together never overspend.
 - A call reads the window and nothing else, so it takes as long after a million steps as after ten.
@@ -108,11 +110,15 @@ class StreamAccount:
 
     @property
     def reached(self) -> tuple[str, Fraction | None]:
-        """What a vault remembers of the stream: its name, and its last tick. An older copy has come less far."""
+        """What a vault remembers of the stream: its name, and how far it has come. An older copy has come less far.
+
+        That is its last tick and, as a part of one, how much was recorded: a late charge leaves the last tick as it is.
+        """
         name = identity.payer(self._store, self._dataset, self.name)
         with self._store.read() as connection:
-            last = stream_rows.last_tick(connection, self._found(connection).row)
-        return name, None if last is None else Fraction(last)
+            row = self._found(connection).row
+            last, recorded = stream_rows.last_tick(connection, row), stretches.recorded(connection, row, self.name)
+        return name, None if last is None else last + Fraction(recorded, recorded + 1)
 
     # ---------------------------------------------------------------- spending
 
@@ -129,10 +135,12 @@ class StreamAccount:
         private: bool = True,
         weight: float | None = None,
         floor: float | None = None,
+        late: bool = False,
     ) -> StepReceipt:
         """Check that a release of the data of `time` fits and record it; on disk when this returns. Draw only then.
 
-        `time` is later than every step before. The guarantee says what the release is; an ε in its place promises what
+        `time` is later than every step before; with `late` it may be one that was never mentioned, and every window
+        that holds it must have room. The guarantee says what the release is; an ε in its place promises what
         the stream does, but for what `policy`, `unit` and `max_per_entity` say. A release that would hide less of the
         stream's changes than its ε says is refused. `label` and `release_id` are kept in plain text, and so are
         `weight` and `floor` (`steps.Step`): they must not carry private values.
@@ -148,11 +156,13 @@ class StreamAccount:
         label, release_id = checks.plain_text(label, "label"), checks.plain_text(release_id, "release_id")
         checks.require_private(asked.private)
         self._require_fitting(asked)
-        return self._record(time, asked.loss, label, release_id, weight=weight, floor=floor)
+        return self._record(time, asked.loss, label, release_id, weight=weight, floor=floor, late=late)
 
-    def skip(self, time: Time) -> StepReceipt:
-        """Record that nothing is released of the data of `time`. A time that is never mentioned counts the same."""
-        return self._record(time, Epsilon(0), "skipped", None)
+    def skip(self, time: Time, *, late: bool = False) -> StepReceipt:
+        """Record that nothing is released of the data of `time`. A time that is never mentioned counts the same, but
+        can be charged later; with `late` such a one is closed.
+        """
+        return self._record(time, Epsilon(0), "skipped", None, late=late)
 
     def raise_step(
         self, time: Time, epsilon: Number, *, level: int, label: str, token: str | None = None
@@ -268,15 +278,20 @@ class StreamAccount:
         *,
         weight: float | None = None,
         floor: float | None = None,
+        late: bool = False,
     ) -> StepReceipt:
         weight, floor = checks.figure(weight, "weight"), checks.figure(floor, "floor")
         with self._store.write() as connection:
             found = self._found(connection)
             tick, clock = self._tick(found, time)
-            self._require_later(stream_rows.last_tick(connection, found.row), tick, clock, time)
-            spent, left = self._window_at(connection, found, tick)
-            if asked > left:
-                raise stream_refusals.exceeded(self.name, self._terms, asked, spent, left, clock)
+            last = stream_rows.last_tick(connection, found.row)
+            if late and last is not None and tick <= last:
+                left = self._room_around(connection, found, tick, clock, asked)
+            else:
+                self._require_later(last, tick, clock, time)
+                spent, left = self._window_at(connection, found, tick)
+                if asked > left:
+                    raise stream_refusals.exceeded(self.name, self._terms, asked, spent, left, clock)
             if found.clock is None:
                 stream_rows.set_clock(connection, found.row, clock)
             step = Step(
@@ -324,6 +339,24 @@ class StreamAccount:
         self._require_sound(left)
         return spent, left
 
+    def _room_around(self, connection: Connection, found: Found, tick: int, clock: Clock, asked: Epsilon) -> Epsilon:
+        """What the fullest window that holds a time has left, where nobody mentioned it yet; or a refusal."""
+        if self._steps(connection, found, tick, tick):
+            raise stream_refusals.mentioned(self.name, time_said(tick, clock))
+        end, left = self._fullest(connection, found, tick)
+        if asked > left:
+            where = time_said(tick, clock), time_said(end, clock)
+            raise stream_refusals.late_exceeded(self.name, self._terms, asked, left, *where)
+        return left
+
+    def _fullest(self, connection: Connection, found: Found, tick: int) -> tuple[int, Epsilon]:
+        """(last tick, what is left) of the fullest window that holds a tick."""
+        around = self.window.first(tick), tick + self.window.size - 1
+        spent = stream_rows.spent_between(connection, found, self.name, *around)
+        end, left = tightest(spent, tick, self.window, self.epsilon)
+        self._require_sound(left)
+        return end, left
+
     def _require_sound(self, left: Epsilon) -> None:
         if left < 0:
             raise damaged(f"stream '{self.name}': more is spent in a window than it holds")
@@ -351,10 +384,7 @@ class StreamAccount:
     ) -> tuple[Epsilon, Epsilon]:
         """(what a raise costs, what the fullest window that holds the step has left), or a refusal."""
         checks.require_finer(asked, step.epsilon, stream_refusals.standing(self.name, time_said(tick, clock), step))
-        around = self.window.first(tick), tick + self.window.size - 1
-        spent = stream_rows.spent_between(connection, found, self.name, *around)
-        end, left = tightest(spent, tick, self.window, self.epsilon)
-        self._require_sound(left)
+        end, left = self._fullest(connection, found, tick)
         more = Epsilon(asked - step.epsilon)
         if more > left:
             raise stream_refusals.raise_exceeded(

@@ -101,6 +101,12 @@ def record(connection: Connection, stream: int, name: str, window: Window, row: 
     return None
 
 
+def recorded(connection: Connection, stream: int, name: str) -> int:
+    """How many rows were recorded, levels of steps among them; none for a stream that was not added up yet."""
+    head = _head(connection, stream, name)
+    return 0 if head is None else head[0][0]
+
+
 def read(connection: Connection, stream: int, name: str, window: Window, first: int, last: int) -> list[Row]:
     """The rows from one tick to another, both included; what they say is what was recorded, or damage."""
     width = _width(window)

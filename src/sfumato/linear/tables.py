@@ -85,8 +85,8 @@ class Tables:
         """The same from all cells of the product, flat."""
         return self.of_tables(Tables.holding(self.shape, [tuple(range(len(self.shape)))]), cells)
 
-    def add(self, vector: NDArray[np.int64], cells: NDArray[np.int64]) -> None:
-        """Count records, given by the numbers of their cells in the product, into every table."""
+    def add(self, vector: NDArray[np.int64], cells: NDArray[np.int64], weights: NDArray[np.int64] | int = 1) -> None:
+        """Count records, given by the numbers of their cells in the product, into every table; each with its weight."""
         index: dict[int, NDArray[np.int64]] = {}
         rest = cells
         for axis in reversed(range(len(self.shape))):
@@ -97,7 +97,7 @@ class Tables:
             for axis in axes:
                 place *= self.shape[axis]
                 place += index[axis]
-            np.add.at(vector, place + start, 1)
+            np.add.at(vector, place + start, weights)
             start += size
 
     def _holder(self, axes: Axes) -> int | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from sfumato.mechanism import Mechanism, singular_value_bound
 from sfumato.noise import Source
 from sfumato.planning.by_scale import ScaleError, by_scale
 from sfumato.planning.by_scale import in_words as scales_in_words
+from sfumato.planning.valued import worth_of
 from sfumato.planning.worth import in_words, short
 from sfumato.policies import Policy
 from sfumato.promise import Guarantee
@@ -78,8 +79,25 @@ class Plan:
         """
         if self.mechanism.biased:
             return None  # the bound is for unbiased answers, by mechanisms that do not look at the data
-        share = self.epsilon / (self.max_per_entity or 1)
-        return singular_value_bound(self.policy, self.workload, share)
+        found = singular_value_bound(self.policy.on_cells, self.workload, self.share_of(self.epsilon))
+        return None if found is None else found * worth_of(self.policy) ** 2
+
+    def share_of(self, epsilon: Fraction) -> Fraction:
+        """What a mechanism may spend on one step of one unit, for a promise of ε: of a person each of so many records
+        may change, and each by as many steps as a change of it takes.
+        """
+        return epsilon / ((self.max_per_entity or 1) * self.policy.units)
+
+    def in_units(self) -> Plan:
+        """With errors in the unit of what is summed, where a plan was made in steps."""
+        square = worth_of(self.policy) ** 2
+        if square == 1:
+            return self
+        others = tuple(
+            a if a.error is None else Alternative(a.name, a.options, a.error * square, a.reason)
+            for a in self.alternatives
+        )
+        return replace(self, expected_error=self.expected_error * square, alternatives=others, even_error=None)
 
     @property
     def tells_nothing(self) -> bool | None:
@@ -119,7 +137,8 @@ class Plan:
         >>> [(scale.size, round(scale.error, 1)) for scale in plan.by_scale]
         [('a cell', 1.8), ('4 cells', 7.4), ('the whole', 29.5)]
         """
-        return by_scale(self.mechanism)
+        square = worth_of(self.policy) ** 2
+        return tuple(replace(scale, error=scale.error * square) for scale in by_scale(self.mechanism))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -228,7 +247,7 @@ class Plan:
             policy=self.policy,
             ask=self.workload,
             epsilon=self.epsilon,
-            max_per_entity=self.max_per_entity,
+            max_per_entity=None if self.policy.covers_persons else self.max_per_entity,
             mechanism=forced,
             expected_records=self.records,
         ).to_toml()

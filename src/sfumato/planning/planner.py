@@ -29,8 +29,10 @@ from sfumato.mechanism import fresh as build
 from sfumato.noise import DiscreteLaplace
 from sfumato.planning.plan import Alternative, Plan
 from sfumato.planning.rehearsal import public_counts, rehearsed_error
+from sfumato.planning.valued import bound_of, refuse_unfit, refuse_unproved, worth_of
 from sfumato.planning.worth import even_error
-from sfumato.policies import Policy
+from sfumato.policies import Policy, with_values
+from sfumato.values import Values
 from sfumato.workload import Workload
 
 # Bytes a cell while publishing: counts, noise, the field on its way and the estimates.
@@ -49,6 +51,7 @@ def plan(
     max_per_entity: int | None = None,
     like: Any = None,
     records: int | None = None,
+    values: Values | None = None,
     **options: Any,
 ) -> Plan:
     """The mechanism with the smallest expected squared error on the workload, under the policy at ε.
@@ -66,11 +69,18 @@ def plan(
     models of their error, and the size of that population. With either the plan says whether it tells more than an even
     spread.
 
+    With `values`, sums of a value (`sf.amounts`) or distinct people (`sf.people`) take the place of records; errors are
+    in the value's own unit, squared. A plan for people speaks of a person, of whom at most so many cells are counted.
+
     >>> policy = sf.threshold(sf.Line(0, 24, cells=24), theta=1)
     >>> sf.plan(policy, sf.histogram(), epsilon=1).mechanism.name
     'edges'
     """
+    policy = policy if values is None else with_values(_known_policy(policy), values)
+    promised = policy
     budget, share, count = _checked(policy, workload, epsilon, mechanism, max_per_entity, options)
+    refuse_unfit(policy, mechanism, like, records)
+    policy = policy.on_cells
     if strategy is not None:
         mechanism, options = _given(strategy, mechanism, policy)
     public = None if like is None else public_counts(like, policy.domain)
@@ -95,6 +105,7 @@ def plan(
         try:
             built = build(name, policy, share, **chosen)
             built = built if guess is None or chosen else built.informed(guess)
+            refuse_unproved(promised, built)
             error = _expected(built, workload, public, guess)
         except SfumatoError as error_met:
             if mechanism is not None:
@@ -114,7 +125,7 @@ def plan(
     ranked = _best_of_each_name(weighed) + _unusable(others, weighed)
     held = None if guessed or _too_large(policy.domain.size) else public
     return Plan(
-        policy=policy,
+        policy=promised,
         workload=workload,
         epsilon=budget,
         mechanism=best,
@@ -126,7 +137,7 @@ def plan(
         steady=_steady(policy, workload, share) if guessed else None,
         even_error=None if _too_large(policy.domain.size) else even_error(policy.domain, workload, held, guess),
         even_rehearsed=held is not None,
-    )
+    ).in_units()
 
 
 def _steady(policy: Policy, workload: Workload, share: Fraction) -> Alternative | None:
@@ -205,6 +216,7 @@ def epsilon_for(
     mechanism: str | None = None,
     strategy: Any = None,
     max_per_entity: int | None = None,
+    values: Values | None = None,
     **options: Any,
 ) -> float:
     """The smallest ε, to four digits, at which some plan's expected squared error is at most `error`.
@@ -215,7 +227,10 @@ def epsilon_for(
     True
     """
     target = float(positive_fraction(error, "error"))
+    policy = policy if values is None else with_values(_known_policy(policy), values)
     _, _, count = _checked(policy, workload, 1, mechanism, max_per_entity, options)
+    times, promised, policy = (count or 1) * policy.units, policy, policy.on_cells
+    target /= worth_of(promised) ** 2
     if strategy is not None:
         mechanism, options = _given(strategy, mechanism, policy)
     found: list[Fraction] = []
@@ -226,7 +241,9 @@ def epsilon_for(
         if mechanism is None and is_rehearsed(name):
             continue
         try:
-            terms = _unit_terms(build(name, policy, Fraction(1), **chosen), workload)
+            built = build(name, policy, Fraction(1), **chosen)
+            refuse_unproved(promised, built)
+            terms = _unit_terms(built, workload)
         except SfumatoError:
             if mechanism is not None:
                 raise
@@ -234,7 +251,7 @@ def epsilon_for(
         found.append(_smallest(terms, target))
     if not found:
         raise InvalidInput("no mechanism fits this policy and workload.")
-    return float(_round_up(min(found)) * (count or 1))
+    return float(_round_up(min(found)) * times)
 
 
 def smallest_epsilon(built: Mechanism, workload: Workload, target: float) -> Fraction:
@@ -313,18 +330,24 @@ def _checked(
     options: dict[str, Any],
 ) -> tuple[Fraction, Fraction, int | None]:
     """(ε, ε for one record, m), after everything that can be refused has been."""
-    if not isinstance(policy, Policy):
-        raise InvalidInput(
-            f"policy={type(policy).__name__} is not a policy. Build one, such as sf.within(grid, delta=0.01)."
-        )
+    _known_policy(policy)
     if not isinstance(workload, Workload):
         raise InvalidInput(f"workload={type(workload).__name__} is not a workload. Use sf.ranges(), sf.histogram(), …")
     if options and mechanism is None:
         raise InvalidInput(f"{', '.join(options)}: options belong to a mechanism; name it with mechanism=….")
     budget = plannable(epsilon, "epsilon")
     count = None if max_per_entity is None else positive_int(max_per_entity, "max_per_entity")
+    count = bound_of(policy, count)
     workload.check(policy.domain)
-    return budget, budget / (count or 1), count
+    return budget, budget / ((count or 1) * policy.units), count
+
+
+def _known_policy(policy: Policy) -> Policy:
+    if not isinstance(policy, Policy):
+        raise InvalidInput(
+            f"policy={type(policy).__name__} is not a policy. Build one, such as sf.within(grid, delta=0.01)."
+        )
+    return policy
 
 
 def _memory() -> int:

@@ -15,6 +15,7 @@ from sfumato.policies.policy import Policy
 from sfumato.policies.price import price
 from sfumato.policies.product_moves import Leg, ProductMoves, dearest_along
 from sfumato.policies.spanner import Spanner
+from sfumato.policies.valued import Valued, with_values
 from sfumato.policies.within import steps_within, within
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Spanner",
     "Stencil",
     "Transformed",
+    "Valued",
     "bounded",
     "dearest_along",
     "exchange_rate",
@@ -39,5 +41,6 @@ __all__ = [
     "threshold",
     "transform",
     "unbounded",
+    "with_values",
     "within",
 ]

@@ -11,9 +11,10 @@ from sfumato.errors import FileFormatError
 from sfumato.exact import written
 from sfumato.policies.builders import bounded, graph, threshold, unbounded
 from sfumato.policies.policy import Policy
-from sfumato.policies.relation_policy import policy
+from sfumato.policies.valued import policy
 from sfumato.policies.within import built_within
 from sfumato.relations import relation_from_spec
+from sfumato.values import values_from_spec
 
 
 def policy_from_spec(spec: dict[str, Any]) -> Policy:
@@ -38,6 +39,14 @@ def policy_from_spec(spec: dict[str, Any]) -> Policy:
                 hide=relation_from_spec(arguments.pop("hide")),
                 public=_texts(arguments.pop("public")),
                 publish_component_totals=arguments.pop("publish_component_totals") is True,
+            )
+        if name == "values":
+            return policy(
+                domain,
+                hide=relation_from_spec(arguments.pop("hide")),
+                public=_texts(arguments.pop("public")),
+                publish_component_totals=arguments.pop("publish_component_totals") is True,
+                values=values_from_spec(arguments.pop("values")),
             )
         if name == "graph":
             return graph(domain, np.asarray(arguments.pop("edges")), **arguments)

@@ -21,6 +21,7 @@ from sfumato.policies import sensitivity as _sensitivity
 from sfumato.policies.absent import ABSENT
 from sfumato.policies.moves import Moves
 from sfumato.relations import Relation
+from sfumato.values import Amounts, Values
 
 if TYPE_CHECKING:
     from sfumato.policies.spanner import Spanner
@@ -81,6 +82,41 @@ class Policy:
         'one record moves by at most 2 cells (counted along the axes); the number of records is public'
         """
         return self.words
+
+    @property
+    def values(self) -> Values | None:
+        """What is summed or counted in the place of records; None where records are."""
+        return None
+
+    @property
+    def on_records(self) -> Policy:
+        """The same between records, with all that is published of one: cell and value, where values are summed."""
+        return self
+
+    @property
+    def on_cells(self) -> Policy:
+        """The same as steps of one unit between cells, of which a change of a record takes at most `units`: what
+        mechanisms are made for.
+        """
+        return self
+
+    @property
+    def units(self) -> int:
+        """How many steps of one unit a change of a record takes at most: one, where records are counted."""
+        return 1
+
+    def around(self, values: Amounts) -> Policy:
+        """The same for sums of the same value from another point on."""
+        raise InvalidInput(f"policy={self.name!r} is of no sums of {values.column!r}.")
+
+    def of_numbers(self) -> Policy:
+        """The same for numbers of the records whose value is summed."""
+        return self
+
+    @property
+    def covers_persons(self) -> bool:
+        """Whether any change of one person's records, however many, is one step for each of what is counted of her."""
+        return False
 
     @cached_property
     def absent(self) -> NDArray[np.bool_] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial, reduce
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,14 +65,7 @@ def policy(
 def placed(relation: Relation, domain: Domain) -> Relation:
     """With every rule about a factor of the domain."""
     names = [factor.name for factor in domain.factors]
-    if any(rule.of is None for rule in relation.rules):
-        default = "place" if "place" in names else names[0] if len(names) == 1 else None
-        if default is None:
-            raise InvalidInput(
-                f"hide has a move of no named factor, and the domain has several, none of them called 'place': "
-                f"{', '.join(map(repr, names))}. Say which one moves, as in sf.move(…, of={names[0]!r})."
-            )
-        relation = relation.named(default)
+    relation = with_default(relation, names)
     for name in relation.names:
         if name in names:
             continue
@@ -90,6 +83,19 @@ def placed(relation: Relation, domain: Domain) -> Relation:
     return relation.on_maps({name: digest for name, digest in digests.items() if digest is not None})
 
 
+def with_default(relation: Relation, names: list[str]) -> Relation:
+    """With every rule about a named factor: without a name it is the one called 'place', or the only one."""
+    if all(rule.of is not None for rule in relation.rules):
+        return relation
+    default = "place" if "place" in names else names[0] if len(names) == 1 else None
+    if default is None:
+        raise InvalidInput(
+            f"hide has a move of no named factor, and the domain has several, none of them called 'place': "
+            f"{', '.join(map(repr, names))}. Say which one moves, as in sf.move(…, of={names[0]!r})."
+        )
+    return relation.named(default)
+
+
 def _named(domain: Domain, public: Iterable[str]) -> tuple[str, ...]:
     if isinstance(public, str) or not isinstance(public, Iterable):
         raise InvalidInput(f"public={public!r} must be a list of factors, such as public=['region'].")
@@ -102,6 +108,17 @@ def _named(domain: Domain, public: Iterable[str]) -> tuple[str, ...]:
                 f"{nearest(str(name), names)} Nothing was built."
             )
     return tuple(name for name in names if name in listed)
+
+
+def seen_finer(like: Policy, domain: Domain) -> Policy:
+    """What the relation of a policy is on a domain with the same factors, some of them in more cells: what was asked of
+    the coarser one is not asked again.
+    """
+    relation = placed(like.relation, domain) if like.relation is not None else None
+    if relation is None or not relation.rules:
+        raise InvalidInput("only a policy by rules is seen on finer cells.")
+    legs = _legs(relation, domain)
+    return replace(like, domain=domain, **_drawn(relation, domain, legs))
 
 
 def _short(relation: Relation, domain: Domain) -> Policy | None:
@@ -117,27 +134,19 @@ def _short(relation: Relation, domain: Domain) -> Policy | None:
 
 
 def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: bool) -> Policy:
-    legs: dict[int, Leg] = {}
-    _refuse_many(domain, relation)
-    for rule in relation.rules:
-        positions = domain.factor(str(rule.of)).positions
-        legs[id(rule)] = Leg(positions, moves_of(rule, domain.part(str(rule.of))))
-    terms = tuple(tuple(legs[id(rule)] for rule in term.rules) for term in relation.terms if term.kind == CHANGES)
+    legs = _legs(relation, domain)
     kept = _kept(relation, domain)
     if kept and not parts:  # what lies in every group is said; a group in parts that no move joins says more
         others = [legs[id(rule)] for rule in relation.rules if rule not in kept]
         parts = all(cast(KeptPlaces, legs[id(rule)].moves).groups_are_whole for rule in kept)
         parts = parts and not any(leg.moves.in_parts(leg.shape(domain.shape)) for leg in others)
-    changed = set(relation.names)
-    left = () if relation.changes_all else tuple(f.name for f in domain.factors if f.name not in changed)
-    origins = _origins(relation, domain)
-    moves = _moves(relation, domain, terms, origins, left)
-    joined = _joined(relation, domain, origins)
+    drawn = _drawn(relation, domain, legs)
+    joined = drawn["joined"]
+    left = _left(relation, domain)
     exact = () if relation.hides_presence else tuple(name for name in left if domain.part(name).size > 1)
     made = Policy(
         domain=domain,
-        moves=moves,
-        joined=joined,
+        **drawn,
         name="relation",
         arguments={"hide": relation.spec(), "public": list(public), "publish_component_totals": parts},
         words=_words(relation, domain, public, joined is None, tuple(dict.fromkeys(str(rule.kept) for rule in kept))),
@@ -149,6 +158,30 @@ def _built(domain: Domain, relation: Relation, public: tuple[str, ...], parts: b
         return replace(made, public=(), words=f"{_words(relation, domain, (), False, ())}; {_left_alone(public)}")
     _refuse_unnamed(made, relation, exact, public, parts)
     return made
+
+
+def _legs(relation: Relation, domain: Domain) -> dict[int, Leg]:
+    """The moves of every rule on its factor."""
+    legs: dict[int, Leg] = {}
+    _refuse_many(domain, relation)
+    for rule in relation.rules:
+        positions = domain.factor(str(rule.of)).positions
+        legs[id(rule)] = Leg(positions, moves_of(rule, domain.part(str(rule.of))))
+    return legs
+
+
+def _drawn(relation: Relation, domain: Domain, legs: dict[int, Leg]) -> dict[str, Any]:
+    """The edges between cells, and which cells are joined to ⊥."""
+    terms = tuple(tuple(legs[id(rule)] for rule in term.rules) for term in relation.terms if term.kind == CHANGES)
+    origins = _origins(relation, domain)
+    moves = _moves(relation, domain, terms, origins, _left(relation, domain))
+    return {"moves": moves, "joined": _joined(relation, domain, origins)}
+
+
+def _left(relation: Relation, domain: Domain) -> tuple[str, ...]:
+    """The factors that no change touches."""
+    changed = set(relation.names)
+    return () if relation.changes_all else tuple(f.name for f in domain.factors if f.name not in changed)
 
 
 def _may_leave(relation: Relation, domain: Domain) -> bool:

@@ -57,6 +57,7 @@ def replacement(policy: Policy, unit: Unit) -> int:
     counted, and records may come and go: another record of the same person, wherever it lies, may be counted in the
     place of one that goes. Refused where no number of steps is enough.
     """
+    policy = policy.on_records
     if unit.name != "record" or unit.max_per_entity is None or policy.total_is_public:
         return 1
     if math.isinf(policy.diameter):
@@ -84,13 +85,13 @@ def cost_rate(
     Raises PolicyMismatch where the policies cannot be exchanged, InvalidInput where the units cannot.
     """
     rate = 1
+    vanishes = not account_policy.on_records.total_is_public
     if account_policy.fingerprint != release_policy.fingerprint:
-        rate = exchange_rate(account_policy, release_policy)
+        rate = exchange_rate(account_policy.on_records, release_policy.on_records)
     if filtered or dropped:
         rate = max(rate, _to_absent(release_policy))
     if filtered and release_unit.max_per_entity is not None:
         rate = max(rate, _finite_diameter(release_policy))
-    vanishes = not account_policy.total_is_public
     return _in_units(rate, account_unit, release_policy, release_unit, vanishes=vanishes)
 
 
@@ -106,7 +107,7 @@ def record_rate(
     """The same for an account that hides a relation between records. `filtered` and `dropped` name the attributes by
     which records were left out before they were counted, and those whose bounds they lay beyond.
     """
-    rate = price(record, release_policy, {*filtered, *dropped})
+    rate = price(record, release_policy.on_records, {*filtered, *dropped})
     if release_unit.max_per_entity is not None and any(map(record.changes, filtered)):
         rate = max(rate, _finite_diameter(release_policy))
     return _in_units(rate, account_unit, release_policy, release_unit, vanishes=record.may_vanish)
@@ -122,6 +123,8 @@ def _in_units(rate: int, account_unit: Unit, release_policy: Policy, release_uni
 def _steps(rate: int, account_unit: Unit, release_policy: Policy, release_unit: Unit, vanishes: bool) -> int:
     """How many steps between counts a change of the account comes to; `vanishes`: it lets records come and go."""
     counted = release_unit.max_per_entity
+    if release_policy.covers_persons and release_unit.name == "person":
+        return rate  # whatever happens to one person's records, each cell that she is counted in takes one step
     if account_unit.name == "record":
         return max(rate, _finite_diameter(release_policy)) if vanishes and counted is not None else rate
     if counted is None:

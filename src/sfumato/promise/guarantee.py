@@ -77,7 +77,7 @@ class Guarantee:
         if not isinstance(self.private, bool):
             raise InvalidInput(f"private={self.private!r} must be True or False.")
         factor = positive_int(self.replacement, "replacement")
-        if factor > 1 and (checked.name != "record" or checked.max_per_entity is None or self.policy.total_is_public):
+        if factor > 1 and (checked.name != "record" or checked.max_per_entity is None or not self._may_vanish):
             raise InvalidInput(
                 f"replacement={factor} is for promises about one record on counts that were bounded for each person, "
                 "under a policy that lets records come and go. Leave it out."
@@ -109,6 +109,10 @@ class Guarantee:
                 "(window_epsilon)."
             )
         return whole
+
+    @property
+    def _may_vanish(self) -> bool:
+        return not self.policy.on_records.total_is_public
 
     @property
     def protects(self) -> Unit:

@@ -60,7 +60,9 @@ def odds(epsilon: Fraction) -> str:
 def _promise(guarantee: Guarantee) -> str:
     policy = guarantee.policy
     differ = "that differ by one such step"
-    if guarantee.unit == "person":
+    if policy.covers_persons and guarantee.unit == "person":
+        differ = "that differ in anything about one person"
+    elif guarantee.unit == "person":
         differ = "in which each counted record of one person differs by at most one such step"
     return (
         f"Neighbours ('{policy.name}'): {policy.describe()}.\n"
@@ -91,7 +93,8 @@ def _steps(guarantee: Guarantee) -> str:
     if math.isinf(policy.diameter):
         lines.append("  Some cells are joined by no path: a change between them is not hidden.")
     else:
-        lines.append(f"  No two cells are more than {_count(policy.diameter, 'step')} apart.")
+        what = "cells" if policy.values is None else "records"
+        lines.append(f"  No two {what} are more than {_count(policy.diameter, 'step')} apart.")
     return "\n".join(lines)
 
 
@@ -132,12 +135,18 @@ def over_time(guarantee: Guarantee) -> Iterator[str]:
 def unit_words(guarantee: Guarantee) -> str:
     """Whose change is hidden: a record's, or a person's, and what that means for persons with several records."""
     most = guarantee.max_per_entity
+    if guarantee.policy.covers_persons and guarantee.unit == "person":
+        cells = "1 cell" if most == 1 else f"{most} cells"
+        return (
+            f"Unit: one person, who is counted in at most {cells}. All records of one person, however many, may "
+            "change, come or go at once: that is one step for each of these cells at most."
+        )
     if guarantee.unit == "person":
         words = (
             f"one person, of whom at most {_count(most or 1, 'record')} "
             f"{'is' if most == 1 else 'are'} counted. Each of them may take one step, all at once."
         )
-        if guarantee.policy.total_is_public:
+        if guarantee.policy.on_records.total_is_public:
             words += " No step lets a record appear or vanish, so how many records a person has is public."
         else:
             words += (
@@ -156,7 +165,7 @@ def unit_words(guarantee: Guarantee) -> str:
         f"At most {_count(most, 'record')} of each person {'was' if most == 1 else 'were'} counted, so "
         f"all that was counted of one person is hidden at {most} × ε = {text(guarantee.at(most))}."
     )
-    if not guarantee.policy.total_is_public:
+    if not guarantee.policy.on_records.total_is_public:
         apart = guarantee.policy.diameter
         if guarantee.replacement > 1:
             step = guarantee.epsilon / guarantee.replacement
@@ -208,13 +217,13 @@ def _limits(guarantee: Guarantee) -> str:
 def limits(guarantee: Guarantee) -> list[str]:
     """What is not promised, a sentence or two each; what is public first."""
     policy = guarantee.policy
-    lines = []
-    if policy.total_is_public:
+    lines = [*_known_of_values(policy)]
+    if policy.total_is_public and policy.values is None:
         lines.append("The total number of records is public: no step lets a record appear or vanish.")
-    if policy.name not in ("bounded", "unbounded"):
+    if policy.name not in ("bounded", "unbounded") and not policy.covers_persons:
         lines.append(
             "Presence is not hidden, a step is: that there is a record, and roughly where, may become known."
-            if policy.total_is_public
+            if policy.on_records.total_is_public
             else "Presence is hidden only as far as the steps to 'not there' go (see add/remove)."
         )
     if policy.relation is not None and any(rule.inside_bounds for rule in policy.relation.rules):
@@ -227,15 +236,17 @@ def limits(guarantee: Guarantee) -> list[str]:
             "A move is one along the roads of the map. Whether a place is on a road at all is hidden only where the "
             "roads may be left."
         )
-    if policy.public:
+    if policy.public and policy.values is None:
         lines.append(
             f"The exact number of records for every {' and '.join(policy.public)}, jointly, is public: nothing here "
             "changes it."
         )
     if not policy.whole:
+        values = policy.values
+        known = "How many records are in a part" if values is None else f"The exact {values.what} of a part"
         lines.append(
-            "The policy falls into parts that no step joins. How many records are in a part is "
-            "public, except in parts where records may appear and vanish."
+            f"The policy falls into parts that no step joins. {known} is public, except in parts where records may "
+            "appear and vanish."
         )
     lines += [
         "Records that depend on each other (the same person under two names, a family that travels "
@@ -251,6 +262,27 @@ def limits(guarantee: Guarantee) -> list[str]:
         + "It rests on AES-256 looking random.",
     ]
     return lines
+
+
+def _known_of_values(policy: Policy) -> Iterator[str]:
+    """What is known of sums, and of people, whatever the noise."""
+    values = policy.values
+    if values is None:
+        return
+    if policy.covers_persons:
+        yield (
+            "A sum over several cells counts a person in each of them: it is one of person-cells, and no number of "
+            "people."
+        )
+        return
+    if policy.total_is_public:
+        each = f" for every {' and '.join(policy.public)}, jointly" if policy.public else ""
+        yield f"The exact {values.what}{each} is public: no step changes the value of a record."
+    if policy.relation is not None and not policy.relation.changes_all and not policy.relation.hides_presence:
+        named = policy.relation.names
+        stays = [name for name in (*(f.name for f in policy.domain.factors), values.name) if name not in named]
+        if stays:
+            yield f"No step changes its {' and '.join(stays)}: which a record has is not hidden."
 
 
 def _multiple(epsilon: Fraction, steps: float) -> str:

@@ -27,13 +27,14 @@ from sfumato.errors import DeclarationWarning, InvalidInput
 from sfumato.exact import fraction, positive_fraction, positive_int
 from sfumato.ledger import Ledger
 from sfumato.policies import Policy, threshold
-from sfumato.policies.relation_policy import policy as relation_policy
+from sfumato.policies.valued import policy as relation_policy
 from sfumato.publication.factors import read_domain, written_domain
 from sfumato.publication.settings import Account, Data, Output, Steps
 from sfumato.publication.table import EXACT, FLAG, TEXT, TEXTS, WHOLE, Table, read_as, written_as
 from sfumato.publication.toml import LONGEST, read_toml, written_toml
 from sfumato.relations import Relation, move, relation_from_text
 from sfumato.release.origin import Origin
+from sfumato.values import values_from_text
 from sfumato.vault import Vault
 from sfumato.workload import Workload, workload_from_text
 
@@ -47,6 +48,7 @@ PUBLIC_KEYS = {
     "theta": WHOLE,
     "public": TEXTS,
     "publish_component_totals": FLAG,
+    "values": TEXT,
     "ask": TEXT,
     "epsilon": EXACT,
     "max_per_entity": WHOLE,
@@ -140,10 +142,11 @@ class Publication:
             self.domain,
             columns=columns,
             entity=self.data.entity,
-            max_per_entity=self.max_per_entity,
+            max_per_entity=None if self.policy.covers_persons else self.max_per_entity,
             outside=self.data.outside or "clamp",  # type: ignore[arg-type]  # one of two, as was checked
             policy=self.policy,
             tables=tables,
+            values=self.policy.values,
             progress=progress,
         )
 
@@ -250,16 +253,19 @@ def _policy(domain: Domain, top: Table) -> Policy:
     """What is hidden: by a relation, or by a number of cells."""
     public = top.take("public", TEXTS, [])
     totals = top.take("publish_component_totals", FLAG, False)
+    said = top.take("values", TEXT, None)
+    values = None if said is None else top.said(lambda: values_from_text(said), "values")
     if ("hide" in top.given) == ("theta" in top.given):
         top.refuse("give hide, such as hide = 'move(0.007)', or theta, a number of cells: one of the two.")
     if "theta" in top.given:
         theta = top.take("theta", WHOLE)
-        if public or totals:
-            top.refuse("public and publish_component_totals go with hide, and theta is given. Leave them out.")
+        if public or totals or values is not None:
+            top.refuse("public, publish_component_totals and values go with hide, and theta is given. Leave them out.")
         return top.said(lambda: threshold(domain, theta), "theta")
     text = top.take("hide", TEXT)
     hide = top.said(lambda: relation_from_text(text), "hide")
-    return top.said(lambda: relation_policy(domain, hide=hide, public=public, publish_component_totals=totals), "hide")
+    keys = {"hide": hide, "public": public, "publish_component_totals": totals, "values": values}
+    return top.said(lambda: relation_policy(domain, **keys), "hide")
 
 
 def _hidden(policy: Policy) -> dict[str, Any]:
@@ -270,11 +276,15 @@ def _hidden(policy: Policy) -> dict[str, Any]:
     if hide is not None:
         totals = policy.arguments.get("publish_component_totals") is True
         told = {"hide": hide.to_text()}
-        told |= {"public": list(policy.public)} if policy.public else {}
+        public = policy.public if policy.values is None else policy.unchanged
+        told |= {"public": list(public)} if public else {}
         told |= {"publish_component_totals": True} if totals else {}
+        told |= {} if policy.values is None else {"values": policy.values.to_text()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeclarationWarning)  # it was said when the policy was built
-            again = relation_policy(policy.domain, hide=hide, public=policy.public, publish_component_totals=totals)
+            again = relation_policy(
+                policy.domain, hide=hide, public=public, publish_component_totals=totals, values=policy.values
+            )
     elif policy.name == "threshold":
         told = {"theta": policy.arguments["theta"]}
         again = threshold(policy.domain, policy.arguments["theta"])

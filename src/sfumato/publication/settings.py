@@ -43,11 +43,14 @@ class Account:
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """`[output]`: the file of the release (of a stream, the folder), and the vault for its noise."""
+    """`[output]`: the file of the release (of a stream, the folder), and the vault for its noise. With `once` a release
+    that is there already is not made again.
+    """
 
     file: Text = None
     vault: Text = None
     key: Text = None
+    once: Annotated[bool, FLAG] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,3 +67,4 @@ class Steps:
     allocation: Text = None
     weights: Text = None
     distribution: Text = None
+    late: Annotated[bool, FLAG] = False

@@ -8,9 +8,20 @@
 """
 
 from sfumato.publishing.levels import refine
+from sfumato.publishing.means import publish_means
 from sfumato.publishing.parts import PartReleases, publish_parts
 from sfumato.publishing.publish import publish
 from sfumato.publishing.quantile import QuantileAnswer, median, quantile
 from sfumato.publishing.until import refine_until
 
-__all__ = ["PartReleases", "QuantileAnswer", "median", "publish", "publish_parts", "quantile", "refine", "refine_until"]
+__all__ = [
+    "PartReleases",
+    "QuantileAnswer",
+    "median",
+    "publish",
+    "publish_means",
+    "publish_parts",
+    "quantile",
+    "refine",
+    "refine_until",
+]

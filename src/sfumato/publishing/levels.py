@@ -270,7 +270,7 @@ def _state(release: Release, blocks: tuple[Refinable, ...], level: int, *, charg
         "guarantee": release.guarantee.to_dict(),
         "mechanism": release.mechanism.spec(),
         "workload": release.workload,
-        "total": int(release.total) if release.guarantee.policy.total_is_public else None,
+        "total": release.exact_total,
     }
     return State(
         release_id=release.id,

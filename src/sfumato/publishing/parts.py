@@ -77,6 +77,11 @@ def publish_parts(
     source: Source | None = None,
 ) -> PartReleases:
     """Publish every part of counts by a plan for one of them; the arguments are those of `Plan.publish_parts`."""
+    if plan.policy.values is not None:
+        raise InvalidInput(
+            f"the plan is for {plan.policy.values.describe()}, and parts are published of records alone. Nothing was "
+            "drawn or recorded. Publish one release on by * domain."
+        )
     policy = parted(_declared(by), plan.policy, public=public)
     if isinstance(counts, Mapping):
         raise InvalidInput(

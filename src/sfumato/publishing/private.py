@@ -27,6 +27,18 @@ def dropped_of(counts: Any) -> list[str]:
     return [factor.name for factor in counts.domain.factors] if isinstance(counts, Counts) and counts.dropped else []
 
 
+def _require_kind(policy: Policy, counts: Counts) -> None:
+    """Refuse sums in the place of records, and the other way round."""
+    if counts.counted == policy.values:
+        return
+    have, need = ("numbers of records" if v is None else v.describe() for v in (counts.counted, policy.values))
+    how = "without values" if policy.values is None else f"with values={policy.values.to_text()}"
+    raise PolicyMismatch(
+        f"counts are {have}, and the plan is for {need}. Nothing was drawn or recorded. Count {how}, or make another "
+        "plan."
+    )
+
+
 def elsewhere(by: Domain) -> list[str]:
     """The attributes by which a record may be of no declared part."""
     return [factor.name for factor in by.factors if any(by.axes[i].leaves_out for i in factor.positions)]
@@ -49,6 +61,11 @@ def private_counts(
     tables = None if mechanism is None or mechanism.by_tables is None else mechanism.by_tables.tables
     counted = None
     if points is not None:
+        if policy.values is not None:
+            raise PolicyMismatch(
+                f"points are records, and the plan is for {policy.values.describe()}. Nothing was drawn or recorded. "
+                f"Count with sf.count(…, values={policy.values.to_text()})."
+            )
         counts = count_points(points, domain)
         counts.report.warn("Nothing is drawn or recorded yet; the release goes on.")
     bound = None
@@ -58,6 +75,7 @@ def private_counts(
                 f"counts were made on {counts.domain!r}, the plan is for {domain!r}. Nothing was drawn or recorded. "
                 "Count on the plan's domain."
             )
+        _require_kind(policy, counts)
         if counts.dropped and not policy.allows_dropping:
             raise PolicyMismatch(
                 "counts were made with outside='drop', but the plan's policy does not hide that a record leaves the "
@@ -86,9 +104,16 @@ def private_counts(
                 "Nothing was drawn or recorded."
             )
     records = array if counted is None else counted.split(array)[0]
-    if array.min(initial=0) < 0 or records.sum(dtype=np.float64) > LARGEST_TOTAL:
+    signed = policy.values is not None and policy.values.signed
+    if (not signed and array.min(initial=0) < 0) or np.abs(records.astype(np.float64)).sum() > LARGEST_TOTAL:
+        least = "" if signed else "at least 0 and "
         raise InvalidInput(
-            "counts must be at least 0 and at most 2⁵³ together: these are not counts. Nothing was drawn or recorded."
+            f"counts must be {least}at most 2⁵³ together: these are not counts. Nothing was drawn or recorded."
+        )
+    if policy.values is not None and policy.values.entities is not None and bound is None:
+        raise InvalidInput(
+            f"an array does not say that these are {policy.values.describe()}. Nothing was drawn or recorded. Count "
+            f"with sf.count(…, values={policy.values.to_text()}), or say so with sf.Counts(…, counted=…)."
         )
     if max_per_entity is not None and (bound is None or bound > max_per_entity):
         raise InvalidInput(

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import SfumatoError
+from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.exact import text
 from sfumato.interruptions import undisturbed
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Source, SystemSource
@@ -24,6 +25,7 @@ from sfumato.publishing.levels import require_vault, store
 from sfumato.publishing.private import are_private, dropped_of, left_out, private_counts
 from sfumato.publishing.witness import remember, require_newest
 from sfumato.release import Release
+from sfumato.release.described import spent_by
 from sfumato.release.outbox import rescued
 from sfumato.vault import Vault
 
@@ -64,6 +66,7 @@ def publish(
     release_id = release_id or secrets.token_hex(16)
     total = int(plan.mechanism.records(values)) if plan.policy.total_is_public else None
     mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
+    require_kept(mechanism, guarantee)
     if vault is not None:
         require_vault(vault, mechanism, private)
     payer = ""
@@ -106,6 +109,16 @@ def publish(
         if ledger is not None and interrupted():  # whoever asked for it is not there to take it
             raise rescued(release, "It was interrupted", KeyboardInterrupt(), ledger=ledger.path)
         return release
+
+
+def require_kept(mechanism: Mechanism, guarantee: Guarantee) -> None:
+    """Refuse a mechanism that would spend more than is promised, whoever put the plan together."""
+    spent = spent_by(mechanism, guarantee)
+    if spent > guarantee.epsilon:
+        raise InvalidInput(
+            f"the plan promises epsilon={text(guarantee.epsilon)}, and its mechanism spends {text(spent)}. Nothing was "
+            "drawn or recorded. Make the plan with sf.plan(…)."
+        )
 
 
 def observed(mechanism: Mechanism, values: NDArray[np.int64], total: int | None, source: Source) -> Observed:

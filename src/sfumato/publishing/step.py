@@ -26,6 +26,7 @@ class StreamStep:
     time: Time
     weight: float | None = None
     floor: float | None = None
+    late: bool = False
 
     @property
     def payer(self) -> str:
@@ -74,7 +75,13 @@ class StreamStep:
                 "drawn or recorded. Count all records, with outside='clamp', or use another account."
             )
         self.account.charge(
-            self.time, guarantee, label=label, release_id=release_id, weight=self.weight, floor=self.floor
+            self.time,
+            guarantee,
+            label=label,
+            release_id=release_id,
+            weight=self.weight,
+            floor=self.floor,
+            late=self.late,
         )
 
     def level(self, release_id: str) -> tuple[int, Epsilon] | None:

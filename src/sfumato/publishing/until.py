@@ -46,6 +46,7 @@ def refine_until(
     if not isinstance(release, Release):
         raise InvalidInput(f"release={type(release).__name__} is not a release.")
     asked = _workload(release, workload)
+    target /= 1.0 if release.values is None else float(release.values.unit) ** 2
     mechanism, now = release.mechanism, release.guarantee.epsilon
     if mechanism.model is None or mechanism.biased:
         raise InvalidInput(
@@ -57,8 +58,8 @@ def refine_until(
     needed = smallest_epsilon(mechanism, asked, target) * (now / mechanism.epsilon)
     if needed > most:
         raise InvalidInput(
-            f"error={target:g} needs epsilon={text(Fraction(needed))}, which exceeds max_epsilon={text(most)}. Nothing "
-            "was drawn or recorded. Allow a larger error, or more."
+            f"error={float(error):g} needs epsilon={text(Fraction(needed))}, which exceeds max_epsilon={text(most)}. "
+            "Nothing was drawn or recorded. Allow a larger error, or more."
         )
     return refine(release, needed, vault=vault, ledger=ledger, label=label)
 

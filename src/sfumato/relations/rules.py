@@ -52,6 +52,10 @@ class Rule(ABC):
         """The level of the factor across whose borders it does not lead; None: there is none."""
         return None
 
+    def unkept(self) -> Rule:
+        """The same rule without a level whose borders it does not cross."""
+        return self
+
     @property
     def limit(self) -> Length | None:
         """What its moves are shorter than; None: no length says."""
@@ -149,6 +153,10 @@ class Move(Rule):
     def kept(self) -> str | None:
         """As it was given."""
         return self.keep
+
+    def unkept(self) -> Move:
+        """Across any border."""
+        return replace(self, keep=None)
 
     @property
     def limit(self) -> Length:

@@ -53,7 +53,8 @@ def queried(view: View, matrix: Any, confidence: float) -> Answer:
         part = slice(start, start + step)
         dense = np.asarray(table[part].todense())
         stderr[part], margin[part] = query_margins(model, dense, None if view.biased else confidence)
-    return Answer.of(np.asarray(table @ view.counts.ravel()), stderr, margin, confidence, shape)
+    value = np.asarray(table @ view.counts.ravel())
+    return Answer.of(value * view.unit, stderr * view.unit, margin * view.unit, confidence, shape)
 
 
 def every_cell(view: View, confidence: float) -> Answer:
@@ -66,4 +67,4 @@ def every_cell(view: View, confidence: float) -> Answer:
         stderr, margin = cell_deviations(model), unknown
     else:
         stderr, margin = cell_margins(model, confidence)
-    return Answer.of(view.counts, stderr, margin, confidence, shape)
+    return Answer.of(view.counts * view.unit, stderr * view.unit, margin * view.unit, confidence, shape)

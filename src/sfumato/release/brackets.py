@@ -120,24 +120,25 @@ class Known:
 
     most: Floats
     exact: NDArray[np.bool_]
+    least: float = 0.0
 
     @classmethod
     def of(cls, public: PublicTotals, cover: Cover) -> Known:
         """Of the cells that ranges touch."""
         low, high = cover.outer_low, cover.outer_high
-        return cls(public.most(low, high), public.whole(low, high))
+        return cls(public.most(low, high), public.whole(low, high), public.least)
 
     def at(self, chosen: Any) -> Known:
         """Of some of the ranges."""
-        return Known(self.most[chosen], self.exact[chosen])
+        return Known(self.most[chosen], self.exact[chosen], self.least)
 
     def touched(self, everything: NDArray[np.bool_]) -> Known:
         """Where a range is bracketed by all that there is, that is public as soon as anything is."""
-        return Known(self.most, self.exact | (everything & np.isfinite(self.most)))
+        return Known(self.most, self.exact | (everything & np.isfinite(self.most)), self.least)
 
     def clipped(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Ends cut to what a number of records can be."""
-        return np.clip(low, 0.0, self.most), np.clip(high, 0.0, self.most)
+        return np.clip(low, self.least, self.most), np.clip(high, self.least, self.most)
 
 
 def snapped(low: Floats, high: Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:

@@ -18,6 +18,7 @@ from sfumato.release.asking import Asked
 from sfumato.release.nonnegative import non_negative
 from sfumato.release.public import PublicTotals
 from sfumato.release.view import View
+from sfumato.values import Values
 
 if TYPE_CHECKING:
     from sfumato.mechanism.tables.marginals import MarginalsMechanism
@@ -31,11 +32,12 @@ class ByTables:
 
     mechanism: MarginalsMechanism
     estimates: Floats
+    values: Values | None = None
 
     @classmethod
-    def of(cls, mechanism: Mechanism, estimates: Floats) -> ByTables | None:
-        """What a mechanism estimated, where that is tables."""
-        return None if mechanism.by_tables is None else cls(mechanism.by_tables, estimates)
+    def of(cls, mechanism: Mechanism, estimates: Floats, values: Values | None) -> ByTables | None:
+        """What a mechanism estimated of records or values, where that is tables."""
+        return None if mechanism.by_tables is None else cls(mechanism.by_tables, estimates, values)
 
     def seen(self, question: Asked, *, plain: bool = True) -> tuple[View, Asked]:
         """The view of the table that a question is about, and the question in its words; unless `plain`, with values
@@ -63,7 +65,8 @@ class ByTables:
         public = PublicTotals(counts.shape, (), None)
         if known is not None:
             public = PublicTotals.of(counts, tuple(at for at, i in enumerate(axes) if i in known))
-        return View(counts, mechanism.model_of(axes), False, public)
+        unit, signed = (1.0, False) if self.values is None else (float(self.values.unit), self.values.signed)
+        return View(counts, mechanism.model_of(axes), False, replace(public, signed=signed), unit=unit)
 
     @property
     def _domain(self) -> Domain:

@@ -5,6 +5,7 @@ Outlines are public, as the domain is. Elsewhere lies nowhere, and is told in wo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,9 +16,10 @@ from sfumato.domain.outlines import Outlines
 from sfumato.domain.paths import Paths
 from sfumato.domain.places import Places
 from sfumato.reading import visible
-from sfumato.release.canvas import SOFT, quiet
+from sfumato.release.canvas import SOFT
 from sfumato.release.maps import outlines_of_rows
-from sfumato.release.sheets import UNKNOWN, Sheet, colours, metres_of, named, number, panels_of, scale_bar, topmost
+from sfumato.release.proportions import proportions
+from sfumato.release.sheets import UNKNOWN, Picture, Sheet, drawn_of, number, panels_of, told_error
 from sfumato.release.table import Table
 
 _MOVE, _LINE, _CLOSE = 1, 2, 79  # what matplotlib calls the corners of a path
@@ -25,38 +27,37 @@ _MOVE, _LINE, _CLOSE = 1, 2, 79  # what matplotlib calls the corners of a path
 _FEW, _MANY = 400, 4000
 
 
-def outlined(table: Table, place: Places, level: str | None, colormap: str) -> tuple[Any, str]:
-    """A map for every panel, of the cells or of the groups of a level, all with one scale of colours; and what is to be
-    said below.
+def outlined(
+    table: Table, place: Places, level: str | None, colormap: str, counted: str, uncertainty: bool | None
+) -> Picture:
+    """A map for every panel, of the cells or of the groups of a level, all with one scale of colours, or a single one
+    and its errors; and what is to be said below.
     """
-    from matplotlib.colors import Normalize
-
     first, *rest = table.keys
     there, outlines = outlines_of_rows(place, first, level)
     located, what = np.flatnonzero(there), place.what[:-1] if level is None else level
-    x0, y0, x1, y1 = outlines.bounds
-    metres = metres_of(place.crs, y0, y1)
-    true = 1.0 if metres is None else metres[1] / metres[0]
-    ratio = float(np.clip((x1 - x0) / max(y1 - y0, 1e-300) / true, 0.2, 5.0))
-    panels = panels_of(rest)
-    size = 5.4 if len(panels) == 1 else 2.9
-    sheet = Sheet.of(len(panels), size, min(max(size / ratio, 1.8), 7.0))
-    top = topmost(table.value[located])
+    bounds = x0, y0, x1, y1 = outlines.bounds
+    shape = proportions(place.crs, bounds)
+    ratio = float(np.clip((x1 - x0) / max(y1 - y0, 1e-300) / shape.aspect, 0.2, 5.0))
+    on_map = replace(table, **{name: getattr(table, name)[located] for name in ("value", "stderr", "low", "high")})
+    drawn = drawn_of(on_map, rest, uncertainty)
+    size = 5.4 if len(panels_of(rest)) == 1 else 2.9
+    tall = 4.3 if drawn[-1].error else size  # two scales of colours take of the width
+    sheet = Sheet.of(len(drawn), size, min(max(tall / ratio, 1.8), 7.0))
     paths = paths_of(cast(Outlines, outlines)) if outlines.closed else lines_of(cast(Paths, outlines))
-    for (at, title), ax in zip(panels, sheet.axes, strict=True):
-        draw = fill if outlines.closed else stroke
-        image = draw(ax, paths, table.value[(located, *at)], colormap, Normalize(0.0, top))
+
+    def shapes(ax: Any, values: Floats, colours: str, norm: Any) -> Any:
+        image = (fill if outlines.closed else stroke)(ax, paths, values, colours, norm)
         margin = 0.02 * (x1 - x0), 0.02 * (y1 - y0)
         ax.set(xlim=(x0 - margin[0], x1 + margin[0]), ylim=(y0 - margin[1], y1 + margin[1]))
-        ax.set_aspect(true)
-        ax.locator_params(nbins=8 if len(panels) == 1 else 4)
-        named(ax, title)
-        quiet(ax)
-        if metres is not None:
-            scale_bar(ax, metres[0])
-    sheet.label("longitude" if true != 1.0 else "x", "latitude" if true != 1.0 else "y")
-    colours(sheet, image, table.value[located], top, visible(f"estimated records per {what}"))
-    return sheet.figure, "; ".join(_told(table, there, visible(what)))
+        ax.set_aspect(shape.aspect)
+        return image
+
+    sheet.maps(drawn, shapes, colormap, counted, what, shape)
+    names = ("longitude", "latitude") if shape.degrees else ("x", "y")
+    sheet.label(*map(shape.label, names))
+    told = _told(table, there, visible(what), beside=drawn[-1].error)
+    return Picture(sheet.figure, "; ".join(told), sheet.axes, place.crs, bounds)
 
 
 def paths_of(outlines: Outlines) -> list[Any]:
@@ -107,11 +108,9 @@ def fill(ax: Any, paths: list[Any], values: Floats, colormap: str, norm: Any) ->
     return shapes
 
 
-def _told(table: Table, located: NDArray[np.bool_], what: str) -> list[str]:
-    """The error of what is drawn, and what is elsewhere."""
-    found = [UNKNOWN]
-    if not np.isnan(table.stderr).any():
-        found = [f"standard error of a {what}: ±{number(float(np.median(table.stderr[located])))}"]
+def _told(table: Table, located: NDArray[np.bool_], what: str, *, beside: bool) -> list[str]:
+    """The error of what is drawn, unless it is drawn beside it, and what is elsewhere."""
+    found = [] if beside else [UNKNOWN if np.isnan(table.stderr).any() else told_error(table.stderr[located], what)]
     away = table.value[~located]
     if away.size:
         found.append(f"elsewhere, and not drawn: {number(max(float(away.sum()), 0.0))}")

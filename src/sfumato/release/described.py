@@ -6,6 +6,7 @@ mechanism spends more than its guarantee says is refused, from the two numbers a
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,20 @@ def honest(path: str | Path, description: dict[str, Any]) -> tuple[Guarantee, Me
     A mechanism spends its epsilon at the most, and where that keeps the promise nothing more need be computed.
     """
     guarantee, mechanism = _rebuilt(path, description)
-    changes = (guarantee.max_per_entity or 1) if guarantee.unit == "person" else guarantee.replacement
-    if mechanism.epsilon * changes > guarantee.epsilon:
-        spent = mechanism.epsilon * changes
+    spent = spent_by(mechanism, guarantee)
+    if spent > guarantee.epsilon:
         raise unreadable(
             path, f"it claims epsilon={guarantee.epsilon}, but its mechanism spends {text(spent)}: it was edited."
         )
     return guarantee, mechanism
+
+
+def spent_by(mechanism: Mechanism, guarantee: Guarantee) -> Fraction:
+    """What a mechanism spends on all that a guarantee hides at once: on each of a person's records, and of each on as
+    many steps of one unit as a change takes.
+    """
+    changes = (guarantee.max_per_entity or 1) if guarantee.unit == "person" else guarantee.replacement
+    return mechanism.epsilon * changes * guarantee.policy.units
 
 
 def _rebuilt(path: str | Path, description: dict[str, Any]) -> tuple[Guarantee, Mechanism]:
@@ -77,7 +85,7 @@ def _rebuilt(path: str | Path, description: dict[str, Any]) -> tuple[Guarantee, 
         raise unreadable(path, "its mechanism must have exactly the fields name, epsilon and options.")
     try:
         guarantee = Guarantee.from_dict(promise)
-        return guarantee, mechanism_from_spec(built, guarantee.policy)
+        return guarantee, mechanism_from_spec(built, guarantee.policy.on_cells)
     except NONSENSE as error:
         why = str(error) if isinstance(error, FileFormatError) else "its guarantee or mechanism cannot be built."
         raise unreadable(path, why) from error

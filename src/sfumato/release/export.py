@@ -25,16 +25,25 @@ def to_parquet(release: Release, path: str | Path, *, points: bool = False) -> P
 
     With `points`, one row a synthetic point of a release of sorted points, and a column for every axis.
     """
+    return write_parquet(points_of(release) if points else table_of(release), path)
+
+
+def write_parquet(table: Any, path: str | Path) -> Path:
+    """A table of pyarrow as a file, whole."""
     import pyarrow.parquet as pq
 
-    table = points_of(release) if points else table_of(release)
     with replacing(path) as file:
         pq.write_table(table, file, compression="zstd")
     return Path(path)
 
 
 def to_csv(release: Release, path: str | Path) -> Path:
-    """The same table as text, with a header line.
+    """The same table as text, with a header line."""
+    return write_csv(table_of(release), path)
+
+
+def write_csv(table: Any, path: str | Path) -> Path:
+    """A table of pyarrow as text, whole.
 
     Spreadsheets run a cell that begins with =, +, - or @ as a formula. A label or a name of an axis that does so, or
     begins with a tab or an end of line, gets an apostrophe before it, by which they take it for text. Numbers stay
@@ -43,7 +52,6 @@ def to_csv(release: Release, path: str | Path) -> Path:
     import pyarrow as pa
     import pyarrow.csv as csv
 
-    table = table_of(release)
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             words = [harmless(word) for word in table.column(place).to_pylist()]

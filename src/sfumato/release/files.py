@@ -56,6 +56,8 @@ def from_bytes(content: bytes, path: str | Path) -> Release:
     if description["digest"] != digest_of({k: v for k, v in description.items() if k != "digest"}, counts, measured):
         raise unreadable(path, "its contents do not match their digest: it is damaged, or was edited.")
     guarantee, mechanism = honest(path, description)
+    if (description["format"] == 5) != (guarantee.policy.values is not None):
+        raise unreadable(path, "its format is not that of what it counts: it was edited.")
     require_tables(path, description, mechanism)
     try:
         named = "publication" in description
@@ -151,6 +153,8 @@ def _description(path: Path, found: bytes) -> dict[str, Any]:
         fields = _FIELDS | {"publication"} | (fields & set(description))
     elif version == 4:
         fields = _FIELDS | {"tables"} | ({"publication", "measured"} & set(description))
+    elif version == 5:
+        fields = _FIELDS | ({"publication", "measured", "tables"} & set(description))
     if set(description) != fields:
         raise unreadable(path, f"its description must have exactly the fields {', '.join(sorted(fields))}.")
     shape = description.get("measured", [1])

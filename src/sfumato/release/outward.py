@@ -156,6 +156,38 @@ class Outward:
         frame = self.to_geopandas(level, by=by, where=where, density=density, confidence=confidence)
         return to_geoparquet(frame, path, version)
 
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        by: str | Iterable[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        outlines: Any = None,
+        confidence: float = 0.95,
+    ) -> Path:
+        """Write one HTML file that opens from disk and asks no server for anything: a map, a curve or bars, with
+        intervals, a slider or a choice for every other factor, a table, CSV to download, and before all that what is
+        promised and what is not hidden.
+
+        `by` and `where` choose what is shown, as for `answer`; `outlines` are drawn on maps, as for `plot`. A grid of
+        more cells than a page holds is shown in blocks, and the page says so.
+
+        >>> plan = sf.plan(sf.unbounded(sf.Line(0, 4, cells=4)), sf.histogram(), epsilon=1)
+        >>> page = plan.publish(np.array([3, 0, 5, 1])).to_html("visits.html", title="Visits")
+        >>> page.read_text(encoding="utf-8").count("<title>Visits</title>")
+        1
+        """
+        from sfumato.report import to_html  # the door to pages
+
+        return to_html(self._release, path, title=title, by=by, where=where, outlines=outlines, confidence=confidence)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a small picture, and what is promised."""
+        from sfumato.report import small  # the door to pages
+
+        return small(self._release)
+
     def statement(
         self,
         *,
@@ -190,12 +222,29 @@ class Outward:
         colormap: str = "magma_r",
         by: str | Iterable[str] | None = None,
         where: Mapping[str, Any] | None = None,
+        outlines: Any = None,
+        uncertainty: bool | None = None,
     ) -> Figure:
         """Draw a map or a curve with its uncertainty; with a path, write the picture there.
 
         On a product a map for each value of a factor with few values, or curves over time; `by` names what is drawn and
         what tells the panels apart, `where` what is asked, and everything else is summed over.
+
+        Maps in degrees have their true proportions, and a scale bar where the CRS is known. `outlines` are borders or
+        coasts to draw on them: a file of GeoJSON or GeoParquet, or a GeoDataFrame. Beside a single map is one of its
+        standard errors, where they differ from cell to cell; `uncertainty` says whether. The scale of colours reaches
+        to the largest value.
         """
         from sfumato.release.picture import plot
 
-        return plot(self._release, path, title=title, confidence=confidence, colormap=colormap, by=by, where=where)
+        return plot(
+            self._release,
+            path,
+            title=title,
+            confidence=confidence,
+            colormap=colormap,
+            by=by,
+            where=where,
+            outlines=outlines,
+            uncertainty=uncertainty,
+        )

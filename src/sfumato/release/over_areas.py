@@ -17,7 +17,11 @@ from sfumato.release.view import Boxes, Figures, View
 
 
 def figures_of(view: View, question: Asked, confidence: float, cut: str) -> Figures:
-    """The answers to a question, in the order of its shape."""
+    """The answers to a question, in the order of its shape and in the unit of what was counted."""
+    return _in_steps(view, question, confidence, cut).in_units(view.unit)
+
+
+def _in_steps(view: View, question: Asked, confidence: float, cut: str) -> Figures:
     if not question.areas:
         return _figures(view, question, confidence, cut)
     steps = max([1, *(len(pieces.cuts) for pieces in question.areas if not pieces.single)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._types import Floats
 from sfumato.domain import Domain, Interval
 from sfumato.domain.factor import PLACE
 from sfumato.domain.instants import Instants
@@ -29,18 +30,19 @@ from sfumato.release.asking import asked, positions
 from sfumato.release.by_level import level_of
 from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, quiet
 from sfumato.release.cartography import outlined
+from sfumato.release.colours import LINES
 from sfumato.release.keys import Key
+from sfumato.release.proportions import proportions
 from sfumato.release.sheets import (
     UNKNOWN,
+    Picture,
     Sheet,
-    colours,
+    counted_by,
     crs_of_axes,
-    metres_of,
+    drawn_of,
     named,
-    number,
     panels_of,
-    scale_bar,
-    topmost,
+    told_error,
 )
 from sfumato.release.table import Table
 
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
 MOST_PANELS = 12
 MOST_LINES = 4  # curves in one panel, each with its band
 MOST_BARS = 60  # in one panel
-_COLOURS = (ACCENT, "#c26b1f", "#1f7a7a", "#8a8d94")
 
 
 @dataclass(frozen=True)
@@ -68,39 +69,40 @@ def needs_panels(domain: Domain) -> bool:
     )
 
 
-def draw(release: Release, by: Any, where: Any, confidence: float, colormap: str) -> tuple[Any, str]:
+def draw(release: Release, by: Any, where: Any, confidence: float, colormap: str, uncertainty: bool | None) -> Picture:
     """The figure, and what is to be said below it."""
     domain = release.domain
     named = tuple(where) if isinstance(where, Mapping) else ()
-    layout = _layout(domain, _asked(domain, by) if by is not None else _usual(domain, named))
-    levels = _levels(domain, by)
+    layout = layout_of(domain, axes_asked(domain, by) if by is not None else _usual(domain, named))
+    levels = levels_asked(domain, by)
     names = [levels.get(i, domain.names[i]) for i in (*layout.along, *layout.panels)]
     _require_few(asked(domain, None, {}, where, names, "bracket").keys, layout)
     table = cast(Table, release.answer(by=names, where=where, confidence=confidence))
-    place = domain.axes[layout.along[0]]
+    place, counted = domain.axes[layout.along[0]], counted_by(release)
     if len(layout.along) == 2:
-        figure, note = _maps(table, colormap)
+        drawn = _maps(table, colormap, counted, uncertainty)
     elif place.reads == "places":
-        figure, note = outlined(table, cast(Places, place), levels.get(layout.along[0]), colormap)
+        drawn = outlined(table, cast(Places, place), levels.get(layout.along[0]), colormap, counted, uncertainty)
     elif table.keys[0].axis.ordered:
-        figure, note = _curves(table)
+        drawn = _curves(table, counted)
     else:
-        figure, note = _bars(table)
+        drawn = _bars(table, counted)
     spoken = {axis for name in named for axis in positions(domain, name)} | {*layout.along, *layout.panels}
-    return figure, "; ".join(filter(None, [note, *_said(domain, where, spoken)]))
+    return replace(drawn, note="; ".join(filter(None, [drawn.note, *said_of(domain, where, spoken)])))
 
 
 # ------------------------------------------------------------------------------------------- what is drawn
 
 
-def _asked(domain: Domain, by: Any) -> tuple[int, ...]:
+def axes_asked(domain: Domain, by: Any) -> tuple[int, ...]:
+    """The axes that names speak of, each once."""
     names = (by,) if isinstance(by, str) else tuple(by)
     if not names:
         raise InvalidInput("by=() names nothing to draw. Nothing was drawn. Name axes or factors, or leave it out.")
     return tuple(dict.fromkeys(axis for name in names for axis in positions(domain, name)))
 
 
-def _levels(domain: Domain, by: Any) -> dict[int, str]:
+def levels_asked(domain: Domain, by: Any) -> dict[int, str]:
     """The levels among the names, by the axes that they are of."""
     names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     found = {name: level_of(domain, name) for name in names}
@@ -127,7 +129,7 @@ def _usual(domain: Domain, named: Sequence[str]) -> tuple[int, ...]:
     return (*first.positions, *(few[0].positions if few else ()))
 
 
-def _layout(domain: Domain, axes: tuple[int, ...]) -> Layout:
+def layout_of(domain: Domain, axes: tuple[int, ...]) -> Layout:
     """Two axes of numbers of one factor are a map; else one axis is drawn along, in its order if one has an order."""
     for factor in domain.factors:
         pair = tuple(i for i in factor.positions if i in axes and domain.axes[i].reads == "numbers")[:2]
@@ -157,7 +159,7 @@ def _require_few(keys: Sequence[Key], layout: Layout) -> None:
         )
 
 
-def _said(domain: Domain, where: Mapping[str, Any] | None, spoken: set[int]) -> list[str]:
+def said_of(domain: Domain, where: Mapping[str, Any] | None, spoken: set[int]) -> list[str]:
     """What is asked, and what is summed over."""
     told = [f"{name} = {value if isinstance(value, str) else shown(value)}" for name, value in (where or {}).items()]
     over = dict.fromkeys(factor.name for factor in domain.factors for axis in factor.positions if axis not in spoken)
@@ -167,35 +169,33 @@ def _said(domain: Domain, where: Mapping[str, Any] | None, spoken: set[int]) -> 
 # ------------------------------------------------------------------------------------------- how it is drawn
 
 
-def _maps(table: Table, colormap: str) -> tuple[Any, str]:
-    """A map for every panel, all with one scale of colours."""
+def _maps(table: Table, colormap: str, counted: str, uncertainty: bool | None) -> Picture:
+    """A map for every panel, all with one scale of colours; or a single one and its errors."""
     across, up, *rest = table.keys
-    panels = panels_of(rest)
     ends = [_edges(key) for key in (across, up)]
-    metres = metres_of(crs_of_axes([across.axis]), ends[1][0], ends[1][-1])
-    true = 1.0 if metres is None else metres[1] / metres[0]
-    ratio = (ends[0][-1] - ends[0][0]) / (ends[1][-1] - ends[1][0]) / true
-    alike = metres is not None or 0.25 <= ratio <= 4
-    size = 5.4 if len(panels) == 1 else 2.9
-    sheet = Sheet.of(len(panels), size, min(max(size / ratio if alike else size, 1.8), 6.0))
-    top = topmost(table.value)
-    for (at, title), ax in zip(panels, sheet.axes, strict=True):
-        values = table.value[(slice(None), slice(None), *at)]
-        image = ax.pcolormesh(*ends, values.T, cmap=colormap, vmin=0.0, vmax=top, rasterized=True)
-        ax.set_aspect(true if alike else "auto")
-        ax.locator_params(nbins=8 if len(panels) == 1 else 4)
-        named(ax, title)
-        quiet(ax)
-        if metres is not None:
-            scale_bar(ax, metres[0])
-    sheet.label(across.axis.name, up.axis.name)
-    colours(sheet, image, table.value, top, "estimated records per cell")
-    if np.isnan(table.stderr).any():
-        return sheet.figure, UNKNOWN
-    return sheet.figure, f"standard error of a cell: ±{number(float(np.median(table.stderr)))}"
+    bounds = float(ends[0][0]), float(ends[1][0]), float(ends[0][-1]), float(ends[1][-1])
+    crs = crs_of_axes([across.axis])
+    shape = proportions(crs, bounds, (across.axis.name, up.axis.name))
+    ratio = (bounds[2] - bounds[0]) / (bounds[3] - bounds[1]) / shape.aspect
+    alike = shape.metres is not None or 0.25 <= ratio <= 4
+    drawn = drawn_of(table, rest, uncertainty)
+    size = 5.4 if len(panels_of(rest)) == 1 else 2.9
+    tall = 4.3 if drawn[-1].error else size  # two scales of colours take of the width
+    sheet = Sheet.of(len(drawn), size, min(max(tall / ratio if alike else tall, 1.8), 6.0))
+
+    def mesh(ax: Any, values: Floats, colours: str, norm: Any) -> Any:
+        image = ax.pcolormesh(*ends, values.T, cmap=colours, norm=norm, rasterized=True)
+        ax.set_aspect(shape.aspect if alike else "auto")
+        return image
+
+    sheet.maps(drawn, mesh, colormap, counted, "cell", shape)
+    sheet.label(shape.label(across.axis.name), shape.label(up.axis.name))
+    note = [] if drawn[-1].error else [UNKNOWN if np.isnan(table.stderr).any() else told_error(table.stderr, "cell")]
+    note += [shape.note] if alike else []
+    return Picture(sheet.figure, "; ".join(filter(None, note)), sheet.axes, crs, bounds)
 
 
-def _curves(table: Table) -> tuple[Any, str]:
+def _curves(table: Table, counted: str) -> Picture:
     """A curve with the band of its intervals for every group: together where they are few, else a panel each."""
     along, *rest = table.keys
     groups = panels_of(rest)
@@ -204,27 +204,29 @@ def _curves(table: Table) -> tuple[Any, str]:
     sheet = Sheet.of(count, 8.4 if count == 1 else 3.2, 4.0 if count == 1 else 2.2)
     edges, known = _edges(along), not np.isnan(table.low).any()
     for i, (at, title) in enumerate(groups):
-        ax, colour = sheet.axes[0 if together else i], _COLOURS[i] if together else ACCENT
+        ax, (colour, stroke) = sheet.axes[0 if together else i], LINES[i if together else 0]
         value, low, high = (array[(slice(None), *at)] for array in (table.value, table.low, table.high))
         if known:
             ends = [np.append(array, array[-1]) for array in (low, high)]
             ax.fill_between(edges, *ends, step="post", color=colour, alpha=0.2, linewidth=0)
-        ax.stairs(value, edges, color=colour, linewidth=1.3, baseline=None, label=f"group {i}")
+        line = {"color": colour, "linewidth": 1.3, "linestyle": stroke}
+        ax.stairs(value, edges, baseline=None, label=f"group {i}", **line)
         named(ax, "" if together else title)
     for ax in sheet.axes:
         ax.axhline(0, color=SOFT, linewidth=0.6, zorder=1)
         ax.set_xlim(edges[0], edges[-1])
         _ticks(ax, along, few=count > 1)
         quiet(ax)
-    sheet.label(along.axis.name, "estimated records in each cell")
+    zone = cast(Instants, along.axis).tz if along.axis.reads == "times" else None
+    sheet.label(f"{along.axis.name} ({zone})" if zone else along.axis.name, f"estimated {counted} in each cell")
     if together and len(groups) > 1:
         words = sheet.axes[0].legend(loc="best", fontsize=8, frameon=False, labelcolor=INK).get_texts()
         for text, (_, title) in zip(words, groups, strict=True):
             text.set(text=visible(title), **LITERAL)
-    return sheet.figure, f"bands: {100 * table.confidence:g} % intervals" if known else UNKNOWN
+    return Picture(sheet.figure, f"bands: {100 * table.confidence:g} % intervals" if known else UNKNOWN)
 
 
-def _bars(table: Table) -> tuple[Any, str]:
+def _bars(table: Table, counted: str) -> Picture:
     """Bars with whiskers, a panel for every group."""
     along, *rest = table.keys
     panels = panels_of(rest)
@@ -241,8 +243,9 @@ def _bars(table: Table) -> tuple[Any, str]:
         ax.set_yticks(at, labels=[visible(name) for name in along.names], **LITERAL)
         named(ax, title)
         quiet(ax)
-    sheet.label("estimated records", along.axis.name)
-    return sheet.figure, f"bars: estimates; whiskers: {100 * table.confidence:g} % intervals" if known else UNKNOWN
+    sheet.label(f"estimated {counted}", along.axis.name)
+    told = f"bars: estimates; whiskers: {100 * table.confidence:g} % intervals" if known else UNKNOWN
+    return Picture(sheet.figure, told)
 
 
 def _edges(key: Key) -> NDArray[np.float64]:

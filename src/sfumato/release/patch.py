@@ -145,7 +145,7 @@ def patched(before: Release, patch: Patch) -> Release:
         raise FileFormatError("the patch is damaged: it names places that are not there.")
     measured = old.ravel().copy()
     measured[patch.places] += patch.differences
-    total = int(before.total) if before.guarantee.policy.total_is_public else None
+    total = before.exact_total
     after = replace(before, **described_fields(patch.description, measured.reshape(old.shape), total))
     if _name(after) != patch.after:
         raise FileFormatError("the patch is damaged: it does not lead to the release that it names.")

@@ -14,25 +14,34 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sfumato.domain import Axis, Interval, Labels
+from sfumato.domain.on_maps import places
 from sfumato.errors import InvalidInput
 from sfumato.files import replacing
 from sfumato.reading import visible
 from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, blank, file_kind, quiet
+from sfumato.release.colours import ERRORS, ESTIMATES, colour_bar, scale_of
 from sfumato.release.intervals import check_confidence
+from sfumato.release.overlay import draw_lines, lines_on
 from sfumato.release.panels import draw, needs_panels
 from sfumato.release.points import distribution_knots, groups, sorted_points
-from sfumato.release.sheets import crs_of_axes, metres_of, scale_bar
+from sfumato.release.proportions import Proportions, proportions
+from sfumato.release.sheets import (
+    UNKNOWN,
+    Picture,
+    counted_by,
+    crs_of_axes,
+    error_varies,
+    number,
+    require_known,
+    scale_bar,
+)
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
 
 _ALARM = "#c1121f"
-_PER_CELL = "estimated records per cell"
-_UNKNOWN = "the error of these estimates depends on the data and is not stated"
 # Beyond this many bars nobody reads their names.
 _MOST_BARS = 200
-# Errors that vary less than this over the cells are a number, not a map.
-_SAME = 1.25
 
 
 def plot(
@@ -41,89 +50,87 @@ def plot(
     *,
     title: str | None = None,
     confidence: float = 0.95,
-    colormap: str = "magma_r",
+    colormap: str = ESTIMATES,
     by: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | None = None,
+    outlines: Any = None,
+    uncertainty: bool | None = None,
 ) -> Any:
     """Draw a release and return the matplotlib Figure; with a path, also write it (.png, .svg or .pdf).
 
-    Two axes give a map, with a second one of the standard error where that differs between cells; one interval gives
-    a curve with the band of its intervals; labels give bars. Products, and what `by` and `where` ask, are drawn as
-    `sfumato.release.panels` says. A release from seeded randomness says so in red.
+    Two axes give a map, with a second one of the standard error where that differs between cells, or where
+    `uncertainty` asks for it; one interval gives a curve with the band of its intervals; labels give bars. Products,
+    and what `by` and `where` ask, are drawn as `sfumato.release.panels` says. `outlines` are lines to be drawn on
+    maps, as `sfumato.release.overlay` reads them. A release from seeded randomness says so in red.
     """
     kind = file_kind(path)
     domain = release.domain
     if by is not None or where is not None or needs_panels(domain):
-        figure, note = draw(release, by, where, check_confidence(confidence), colormap)
+        drawn = draw(release, by, where, check_confidence(confidence), colormap, uncertainty)
     else:
-        figure, note = _plain(release, confidence, colormap)
-    _frame(figure, release, title, note)
+        drawn = _plain(release, confidence, colormap, uncertainty)
+    if outlines is not None:
+        if drawn.bounds is None:
+            raise InvalidInput(
+                "outlines= are drawn on maps, and this picture is none. Nothing was drawn. Leave them out, or name the "
+                "place in by=."
+            )
+        draw_lines(drawn.maps, lines_on(outlines, drawn.crs, drawn.bounds))
+    figure = drawn.figure
+    _frame(figure, release, title, drawn.note)
     if path is not None:
         with replacing(path) as file:
             figure.savefig(file, format=kind, dpi=200)
     return figure
 
 
-def _plain(release: Release, confidence: float, colormap: str) -> tuple[Any, str]:
+def _plain(release: Release, confidence: float, colormap: str, uncertainty: bool | None) -> Picture:
     """A line, a grid or labels: every cell as it is."""
-    domain, figure = release.domain, blank(_size(release), "compressed", "Drawing a release")
+    domain = release.domain
     if domain.ndim == 2:
-        return figure, _draw_map(figure, release, colormap)
+        return _draw_map(release, colormap, uncertainty)
+    size = (7.6, max(3.0, 1.6 + 0.28 * domain.axes[0].cells)) if domain.axes[0].named else (8.4, 4.0)
+    figure = blank(size, "compressed", "Drawing a release")
     if domain.axes[0].named:
-        return figure, _draw_bars(figure, release, cast(Labels, domain.axes[0]), confidence)
-    return figure, _draw_curve(figure, release, confidence)
+        return Picture(figure, _draw_bars(figure, release, cast(Labels, domain.axes[0]), confidence))
+    return Picture(figure, _draw_curve(figure, release, confidence))
 
 
-def _size(release: Release) -> tuple[float, float]:
-    axis, domain = release.domain.axes[0], release.domain
-    if domain.ndim == 1:
-        return (7.6, max(3.0, 1.6 + 0.28 * axis.cells)) if axis.named else (8.4, 4.0)
-    varies = _error_varies(release)
-    tall = (4.6 if varies else 5.4) / _ratio(release) if _equal_units(release) else 4.6
-    return (11.6 if varies else 6.8), min(max(tall, 2.4), 8.0) + 1.2
-
-
-def _ratio(release: Release) -> float:
-    (left, right), (bottom, top) = map(_extent, release.domain.axes)
-    return (right - left) / (top - bottom) / _true(release)
-
-
-def _on_the_ground(release: Release) -> tuple[float, float] | None:
-    """How many metres a unit along each axis is; None where nobody knows."""
-    axes = release.domain.axes
-    return metres_of(crs_of_axes(axes), *_extent(axes[1]))
-
-
-def _true(release: Release) -> float:
-    """How much longer a unit of y is than one of x."""
-    metres = _on_the_ground(release)
-    return 1.0 if metres is None else metres[1] / metres[0]
-
-
-def _equal_units(release: Release) -> bool:
-    """Whether both axes are drawn to one scale: not where that would leave a ribbon."""
-    return release.domain.is_spatial and (_on_the_ground(release) is not None or 0.25 <= _ratio(release) <= 4)
-
-
-def _error_varies(release: Release) -> bool:
-    """Whether the error is worth a map of its own; at the border alone it is not."""
-    low, high = np.quantile(release.cells().stderr, [0.1, 0.9])
-    return bool(high > _SAME * low)
-
-
-def _draw_map(figure: Any, release: Release, colormap: str) -> str:
-    errors = release.cells().stderr
-    varies = _error_varies(release)
-    panels = figure.subplots(1, 2 if varies else 1, squeeze=False, sharex=True, sharey=True)[0]
+def _draw_map(release: Release, colormap: str, uncertainty: bool | None) -> Picture:
+    domain, errors = release.domain, release.cells().stderr
+    known = not _no_errors(errors)
+    if uncertainty:
+        require_known(known)
+    beside = known and (error_varies(errors) if uncertainty is None else uncertainty)
+    (left, right), (bottom, top) = map(_extent, domain.axes)
+    shape, crs = Proportions(None, 1.0), None
+    if places(domain):  # not of hours by weekdays
+        crs = crs_of_axes(domain.axes)
+        shape = proportions(crs, (left, bottom, right, top), (domain.axes[0].name, domain.axes[1].name))
+    ratio = (right - left) / (top - bottom) / shape.aspect
+    equal = domain.is_spatial and (shape.metres is not None or 0.25 <= ratio <= 4)  # else it would be a ribbon
+    aspect = shape.aspect if equal else "auto"
+    tall = (4.6 if beside else 5.4) / ratio if equal else 4.6
+    figure = blank(((11.6 if beside else 6.8), min(max(tall, 2.4), 8.0) + 1.2), "compressed", "Drawing a release")
+    panels = list(figure.subplots(1, 2 if beside else 1, squeeze=False, sharex=True, sharey=True)[0])
     if sorted_points(release) is not None:
-        return _draw_cloud(panels[0], release)
-    top = max(float(np.quantile(release.counts, 0.998)), 1.0)  # a few peaks must not bleach the rest
-    _panel(figure, panels[0], release, release.counts, colormap, top, _PER_CELL)
-    if varies:
-        _panel(figure, panels[1], release, errors, "cividis", float(errors.max()), "standard error of a cell")
-        panels[1].set_ylabel("")
-        return ""
-    return _UNKNOWN if _no_errors(errors) else f"standard error of a cell: ±{_number(float(np.median(errors)))}"
+        notes = [_draw_cloud(panels[0], release)]
+    else:
+        _panel(figure, panels[0], release, release.counts, colormap, f"estimated {counted_by(release)} per cell")
+        notes = (
+            [] if beside else [f"standard error of a cell: ±{number(float(np.median(errors)))}" if known else UNKNOWN]
+        )
+        if beside:
+            _panel(figure, panels[1], release, errors, ERRORS, "standard error of a cell", least=1e-9)
+    for ax in panels:
+        ax.set_aspect(aspect)
+        ax.set_xlabel(visible(shape.label(domain.axes[0].name)), size=9, color=INK, **LITERAL)
+        quiet(ax)
+        if shape.metres is not None:
+            scale_bar(ax, shape.metres[0])
+    panels[0].set_ylabel(visible(shape.label(domain.axes[1].name)), size=9, color=INK, **LITERAL)
+    bounds = (left, bottom, right, top) if domain.is_spatial else None
+    return Picture(figure, "; ".join(filter(None, [*notes, shape.note if equal else ""])), panels, crs, bounds)
 
 
 def _draw_cloud(ax: Any, release: Release) -> str:
@@ -132,11 +139,8 @@ def _draw_cloud(ax: Any, release: Release) -> str:
     x, y = release.domain.intervals
     dot = float(np.clip(40_000 / max(len(middles), 1), 1.0, 60.0))
     ax.scatter(*middles.T, s=dot, color=ACCENT, alpha=0.55, linewidths=0)
-    ax.set(xlim=(x.low, x.high), ylim=(y.low, y.high), aspect=_true(release) if _equal_units(release) else "auto")
-    ax.set_xlabel(visible(x.name), size=9, color=INK, **LITERAL)
-    ax.set_ylabel(visible(y.name), size=9, color=INK, **LITERAL)
-    quiet(ax)
-    return f"every dot stands for about {_number(float(np.mean(sizes)) if len(sizes) else 0.0)} records; {_UNKNOWN}"
+    ax.set(xlim=(x.low, x.high), ylim=(y.low, y.high))
+    return f"every dot stands for about {number(float(np.mean(sizes)) if len(sizes) else 0.0)} records; {UNKNOWN}"
 
 
 def _no_errors(errors: Any) -> bool:
@@ -144,30 +148,17 @@ def _no_errors(errors: Any) -> bool:
     return bool(np.isnan(errors).any())
 
 
-def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, top: float, label: str) -> None:
+def _panel(figure: Any, ax: Any, release: Release, values: Any, colormap: str, label: str, least: float = 1.0) -> None:
     x, y = release.domain.axes
     image = ax.imshow(
         values.T,  # axis 0 is x and runs to the right
         origin="lower",
         extent=(*_extent(x), *_extent(y)),
-        aspect=_true(release) if _equal_units(release) else "auto",
         cmap=colormap,
-        vmin=0.0,
-        vmax=top,
+        norm=scale_of(values, least),
         interpolation="antialiased",
     )
-    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-    extend = beyond[bool(values.min() < 0), bool(values.max() > top)]
-    bar = figure.colorbar(image, ax=ax, extend=extend, fraction=0.05, aspect=28, pad=0.02)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=8, colors=SOFT, length=2)
-    bar.set_label(label, size=9, color=INK)
-    ax.set_xlabel(visible(x.name), size=9, color=INK, **LITERAL)
-    ax.set_ylabel(visible(y.name), size=9, color=INK, **LITERAL)
-    quiet(ax)
-    metres = _on_the_ground(release)
-    if metres is not None:
-        scale_bar(ax, metres[0])
+    colour_bar(figure, ax, image, values, visible(label))
     for axis, place in ((x, ax.xaxis), (y, ax.yaxis)):
         if axis.named:
             shown, names = range(0, axis.cells, max(1, axis.cells // 12)), axis.cell_names()
@@ -189,9 +180,9 @@ def _draw_curve(figure: Any, release: Release, confidence: float) -> str:
     ax.stairs(release.counts, axis.edges, color=ACCENT, linewidth=1.3, baseline=None, label="estimate")
     ax.set_xlim(axis.low, axis.high)
     ax.set_xlabel(visible(axis.name), size=9, color=INK, **LITERAL)
-    ax.set_ylabel(_PER_CELL, size=9, color=INK)
+    ax.set_ylabel(visible(f"estimated {counted_by(release)} per cell"), size=9, color=INK, **LITERAL)
     ax.legend(loc="best", fontsize=8, frameon=False, labelcolor=INK)
-    return _UNKNOWN if _no_errors(answer.low) else ""
+    return UNKNOWN if _no_errors(answer.low) else ""
 
 
 def _draw_groups(ax: Any, release: Release) -> str:
@@ -206,7 +197,7 @@ def _draw_groups(ax: Any, release: Release) -> str:
     ax.set_xlim(axis.low, axis.high)
     ax.set_xlabel(visible(axis.name), size=9, color=INK, **LITERAL)
     ax.set_ylabel("estimated records per unit", size=9, color=INK)
-    return f"bars of about equal weight; {_UNKNOWN}"
+    return f"bars of about equal weight; {UNKNOWN}"
 
 
 def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -> str:
@@ -227,8 +218,8 @@ def _draw_bars(figure: Any, release: Release, axis: Labels, confidence: float) -
     ax.axvline(0, color=SOFT, linewidth=0.6)
     ax.set_yticks(at, labels=[visible(str(label)) for label in axis.labels], **LITERAL)
     ax.set_ylim(-0.7, axis.cells - 0.3)
-    ax.set_xlabel("estimated records", size=9, color=INK)
-    return f"bars: estimates; whiskers: {_interval(confidence)}s" if known else _UNKNOWN
+    ax.set_xlabel(visible(f"estimated {counted_by(release)}"), size=9, color=INK, **LITERAL)
+    return f"bars: estimates; whiskers: {_interval(confidence)}s" if known else UNKNOWN
 
 
 def _frame(figure: Any, release: Release, title: str | None, note: str) -> None:
@@ -253,7 +244,3 @@ def _extent(axis: Axis) -> tuple[float, float]:
 
 def _interval(confidence: float) -> str:
     return f"{100 * confidence:g} % interval"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"

@@ -27,7 +27,7 @@ def sorted_points(release: Release) -> SortedMechanism | None:
 
 def distribution_knots(release: Release) -> tuple[Floats, Floats]:
     """(places, records below them): a piecewise linear function, in cell coordinates along the line or curve."""
-    total = int(release.total) if release.guarantee.policy.total_is_public else None
+    total = release.exact_total
     mechanism = sorted_points(release)
     if mechanism is not None:
         places, records = mechanism.distribution(np.array(release.measured), total)
@@ -89,7 +89,7 @@ def groups(release: Release) -> tuple[Floats, NDArray[np.int64]]:
     mechanism = sorted_points(release)
     if mechanism is None:
         raise InvalidInput("only a release by mechanism='sorted' has groups. Publish with that mechanism.")
-    total = int(release.total) if release.guarantee.policy.total_is_public else None
+    total = release.exact_total
     places, sizes = mechanism.positions(np.array(release.measured), total)
     cells = mechanism.places(places)
     middles = [np.interp(cells[:, i], np.arange(len(a.edges)), a.edges) for i, a in enumerate(release.domain.intervals)]
@@ -102,5 +102,7 @@ def _units(release: Release, place: Any) -> Floats:
 
 
 def _require_line(release: Release, name: str) -> None:
+    if release.values is not None:
+        raise InvalidInput(f"release.{name} is for releases of records; this one is of {release.values.describe()}.")
     if release.domain.ndim != 1 or not release.domain.is_spatial:
         raise InvalidInput(f"release.{name} is for releases on a line; this one has {release.domain!r}.")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.domain import Domain
 from sfumato.errors import InvalidInput
 from sfumato.exact import Number
 from sfumato.ledger import Ledger
@@ -21,17 +19,14 @@ from sfumato.release import points
 from sfumato.release.adjust import Adjusted, rounded, without_negative
 from sfumato.release.answer import Answer
 from sfumato.release.answering import answered, every_cell, queried, tabled
-from sfumato.release.asking import Asked, asked
-from sfumato.release.brackets import check_cut, check_estimate
-from sfumato.release.by_tables import ByTables
+from sfumato.release.asking import asked
+from sfumato.release.brackets import check_cut
 from sfumato.release.intervals import check_confidence
-from sfumato.release.nonnegative import non_negative
 from sfumato.release.origin import Origin
 from sfumato.release.outward import Outward
 from sfumato.release.patch import Patch, patch_between, patched
-from sfumato.release.public import PublicTotals
+from sfumato.release.seen import Seen
 from sfumato.release.table import Table
-from sfumato.release.view import View
 from sfumato.vault import Vault
 
 if TYPE_CHECKING:
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Release(Outward):
+class Release(Seen, Outward):
     """Estimated counts of every cell, and all that is needed to answer queries on them with honest errors.
 
     `counts` of a linear mechanism are unbiased, and may be negative or fractional; `adjusted()` makes them look like
@@ -80,30 +75,11 @@ class Release(Outward):
             object.__setattr__(self, "measured", measured)
 
     @property
-    def domain(self) -> Domain:
-        """The cells that the counts belong to."""
-        return self.guarantee.policy.domain
-
-    @property
     def counts(self) -> NDArray[np.float64]:
         """Estimated counts of all cells, in the domain's shape; refused of a release that has tables alone."""
         if self._tables is not None:
             raise self._tables.no_cells()
-        return self.estimates
-
-    @cached_property
-    def _tables(self) -> ByTables | None:
-        return ByTables.of(self.mechanism, self.estimates)
-
-    @property
-    def total(self) -> int | float:
-        """The number of records: exact where the policy makes it public, else estimated."""
-        total = float(self.mechanism.records(self.estimates))
-        return round(total) if self.guarantee.policy.total_is_public else total
-
-    @cached_property
-    def _public_total(self) -> int | None:
-        return int(self.total) if self.guarantee.policy.total_is_public else None
+        return self._outward(self.estimates)
 
     @property
     def private(self) -> bool:
@@ -132,28 +108,6 @@ class Release(Outward):
             mechanism=told.mechanism,
             expected_records=told.records,
         )
-
-    @cached_property
-    def _view(self) -> View:
-        mechanism, total = self.mechanism, self._public_total
-        return View(
-            self.counts,
-            mechanism.model,
-            mechanism.biased,
-            PublicTotals.under(self.guarantee.policy, self.counts, None if mechanism.biased else mechanism.model),
-            mechanism.parts(self.measured, total),
-            mechanism.runs(self.measured, total),
-        )
-
-    @cached_property
-    def _nonnegative_view(self) -> View:
-        return replace(self._view, shared=self.nonnegative())
-
-    def _seen(self, question: Asked, estimate: str = "plain") -> tuple[View, Asked]:
-        """What answers a question: all cells, or the table of just the axes that it speaks of."""
-        if self._tables is not None:
-            return self._tables.seen(question, plain=check_estimate(estimate) == "plain")
-        return self._view if check_estimate(estimate) == "plain" else self._nonnegative_view, question
 
     def answer(
         self,
@@ -299,8 +253,7 @@ class Release(Outward):
         >>> float(counts.sum()), bool((counts >= 0).all())
         (9.0, True)
         """
-        public = self._view.public
-        return non_negative(self.counts, self.domain, public.totals, public.axes, integers=integers)
+        return self._outward(self._without_negative(integers=integers))
 
     def adjusted(self, *, non_negative: bool = True, integers: bool = False) -> Adjusted:
         """Counts made non-negative or whole, for those who need them so. Both bias; the result says so and has no
@@ -311,7 +264,8 @@ class Release(Outward):
         True
         """
         if not non_negative:
-            return rounded(self.counts, self._public_total, integers=integers)
+            made = rounded(self.estimates, self.exact_total, integers=integers)
+            return replace(made, counts=self._outward(made.counts))
         known = self.guarantee.policy.total_is_public
         return without_negative(self.nonnegative(integers=integers), total_known=known, integers=integers)
 
@@ -382,15 +336,6 @@ class Release(Outward):
         from sfumato.release.writing import save
 
         return save(self, path)
-
-    def _clipped_cells(self, confidence: float) -> Answer:
-        """The cells with ends cut to what a number of records can be, as `answer` has them."""
-        found, most = self.cells(confidence=confidence), self._view.public.most_of_cells()
-        return replace(found, low=np.clip(found.low, 0.0, most), high=np.clip(found.high, 0.0, most))
-
-    def _on_a_map(self, level: str | None) -> View:
-        """What answers for every cell of a map; at a level, what answers everything else."""
-        return self._view.alone if level is None else self._view
 
     def __repr__(self) -> str:
         loud = "" if self.private else "NOT PRIVATE (seeded randomness), "

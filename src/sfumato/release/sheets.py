@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato._types import Floats
 from sfumato.domain import Axis
-from sfumato.domain.ground import WGS84
+from sfumato.errors import InvalidInput
 from sfumato.reading import visible
-from sfumato.release.canvas import INK, LITERAL, SOFT, blank
+from sfumato.release.canvas import INK, LITERAL, blank, quiet
+from sfumato.release.colours import ERRORS, colour_bar, scale_of
 from sfumato.release.keys import Key
+from sfumato.release.proportions import Proportions
+from sfumato.release.table import Table
+
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
 
 _OFFSET = re.compile(r"(Z|[+-][0-9]{2}:[0-9]{2})$")
-_DEGREE = 111_195.0
-"""Metres of a degree of latitude, to a third of a per cent anywhere."""
+_SAME = 1.25
+"""Errors that vary less than this over the cells are a number, not a map."""
 _BAR = 0.25
 """The share of a map's width that its scale bar takes at most."""
 UNKNOWN = "the error of these estimates depends on the data and is not stated"
+
+
+def counted_by(release: Release) -> str:
+    """What the figures of a release are, in words: records, or what was summed or counted in their place."""
+    return "records" if release.values is None else release.values.what
 
 
 def panels_of(keys: Sequence[Key]) -> list[tuple[tuple[int, ...], str]]:
@@ -42,6 +53,26 @@ def _titles(key: Key) -> list[str]:
         if all(name.endswith(needless) for name in begins):
             return [name.removesuffix(needless).replace("T", " ") for name in begins]
     return [name.replace("T", " ") for name in begins]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure, and what is to be said below it; of maps their panels, their CRS and their ends (x0, y0, x1, y1)."""
+
+    figure: Any
+    note: str
+    maps: list[Any] = field(default_factory=list)
+    crs: str | None = None
+    bounds: tuple[float, float, float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """One map of a picture: its title, its values, and whether they are errors."""
+
+    title: str
+    values: Floats
+    error: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,6 +95,25 @@ class Sheet:
             empty.set_visible(False)
         return cls(figure, every[:count], columns)
 
+    def maps(
+        self, drawn: Sequence[Drawn], draw: Callable[..., Any], colormap: str, counted: str, what: str, on: Proportions
+    ) -> None:
+        """Each of them with `draw`; the estimates with one scale of colours, and their errors with one of their own."""
+        for error, label in ((False, f"estimated {counted} per {what}"), (True, f"standard error of a {what}")):
+            panels = [(one, ax) for one, ax in zip(drawn, self.axes, strict=True) if one.error is error]
+            if not panels:
+                continue
+            values = np.concatenate([np.ravel(one.values) for one, _ in panels])
+            norm = scale_of(values, 1e-9 if error else 1.0)
+            for one, ax in panels:
+                image = draw(ax, one.values, ERRORS if error else colormap, norm)
+                ax.locator_params(nbins=8 if len(drawn) == 1 else 4)
+                named(ax, one.title)
+                quiet(ax)
+                if on.metres is not None:
+                    scale_bar(ax, on.metres[0])
+            colour_bar(self.figure, [ax for _, ax in panels], image, values, visible(label))
+
     def label(self, across: str, up: str) -> None:
         """What is along the sides, at the outer panels alone."""
         for i, ax in enumerate(self.axes):
@@ -73,40 +123,42 @@ class Sheet:
             ax.set_ylabel(visible(up) if left else "", size=9, color=INK, **LITERAL)
 
 
-def colours(sheet: Sheet, image: Any, values: Floats, top: float, label: str) -> None:
-    """The scale of colours of all panels."""
-    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-    extend = beyond[bool((values < 0).any()), bool((values > top).any())]
-    bar = sheet.figure.colorbar(image, ax=sheet.axes, extend=extend, fraction=0.05, aspect=28, pad=0.02)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=8, colors=SOFT, length=2)
-    bar.set_label(label, size=9, color=INK)
+def drawn_of(table: Table, keys: Sequence[Key], uncertainty: bool | None) -> list[Drawn]:
+    """The maps of a table, one a group; and beside a single one that of its errors, where it is asked for, or where it
+    is not told and they differ from cell to cell.
+    """
+    groups, lead = panels_of(keys), (slice(None),) * (table.value.ndim - len(keys))
+    found = [Drawn(title, table.value[(*lead, *at)]) for at, title in groups]
+    known = not np.isnan(table.stderr).any()
+    if uncertainty:
+        require_known(known)
+        if len(found) > 1:
+            raise InvalidInput(
+                f"uncertainty=True draws one map and its errors beside it, and this picture has {len(found)} maps. "
+                "Nothing was drawn. Ask for one of them with where=."
+            )
+    if len(found) == 1 and known and (error_varies(table.stderr) if uncertainty is None else uncertainty):
+        found.append(Drawn("", table.stderr[(*lead, *groups[0][0])], error=True))
+    return found
 
 
-def topmost(values: Floats) -> float:
-    """Where the scale of colours ends: a few peaks must not bleach the rest."""
-    return max(float(np.quantile(values, 0.998)), 1.0) if values.size else 1.0
+def told_error(stderr: Floats, what: str) -> str:
+    """The error of a cell in words; from the smallest to the largest where they differ."""
+    if not error_varies(stderr):
+        return f"standard error of a {what}: ±{number(float(np.median(stderr)))}"
+    return f"standard error of a {what}: from ±{number(float(stderr.min()))} to ±{number(float(stderr.max()))}"
 
 
-def metres_of(crs: str | None, low: float, high: float) -> tuple[float, float] | None:
-    """How many metres a unit of x and one of y are, in the middle between two latitudes; None where nobody knows."""
-    if crs is None:
-        return None
-    if crs in WGS84:
-        return _DEGREE * max(math.cos(math.radians((low + high) / 2)), 0.01), _DEGREE
-    return _metres_elsewhere(crs, low, high)
+def require_known(known: bool) -> None:
+    """Refuse a map of errors that nobody knows."""
+    if not known:
+        raise InvalidInput(f"uncertainty=True cannot be drawn: {UNKNOWN}. Nothing was drawn. Leave it out.")
 
 
-def _metres_elsewhere(crs: str, low: float, high: float) -> tuple[float, float] | None:
-    try:
-        import pyproj
-    except ImportError:
-        return None
-    known = pyproj.CRS.from_user_input(crs)
-    if known.is_geographic:
-        return metres_of("EPSG:4326", low, high)
-    unit = known.axis_info[0].unit_conversion_factor if known.axis_info else 0.0
-    return (unit, unit) if unit else None
+def error_varies(stderr: Floats) -> bool:
+    """Whether the error is worth a map of its own; at the border alone it is not."""
+    low, high = np.quantile(stderr, [0.1, 0.9]) if stderr.size else (0.0, 0.0)
+    return bool(high > _SAME * low)
 
 
 def crs_of_axes(axes: Sequence[Axis]) -> str | None:
@@ -124,7 +176,10 @@ def scale_bar(ax: Any, metres: float) -> None:
     length = next(step * power for step in (5, 2, 1) if step * power <= most)
     share = length / metres / (right - left)
     words = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
-    line = {"transform": ax.transAxes, "color": INK, "clip_on": False, "solid_capstyle": "butt"}
+    from matplotlib.patheffects import withStroke
+
+    rim = [withStroke(linewidth=4.2, foreground="white", alpha=0.85)]  # seen on dark cells too
+    line = {"transform": ax.transAxes, "color": INK, "clip_on": False, "solid_capstyle": "butt", "path_effects": rim}
     ax.plot([0.03, 0.03 + share], [0.035, 0.035], linewidth=2.2, zorder=6, **line)
     box = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 1.0}
     place = {"transform": ax.transAxes, "ha": "center", "va": "bottom", "zorder": 6, "bbox": box}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._types import Floats, Integers
+from sfumato.errors import InvalidInput
 from sfumato.mechanism import NoiseModel, Parts, Runs, SummedArea
 from sfumato.release.brackets import Cover, Known, bracketed, bracketed_by_parts, bracketed_by_runs
 from sfumato.release.combined import Sums, combined_model
@@ -79,6 +80,12 @@ class Figures:
         names = ("value", "stderr", "low", "high", "share")
         return cls(*(np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in names))
 
+    def in_units(self, unit: float) -> Figures:
+        """With steps of so much."""
+        if unit == 1.0:
+            return self
+        return Figures(self.value * unit, self.stderr * unit, self.low * unit, self.high * unit, self.share)
+
     def at(self, rows: Integers) -> Figures:
         """Some of them, in another order."""
         return Figures(self.value[rows], self.stderr[rows], self.low[rows], self.high[rows], self.share[rows])
@@ -96,6 +103,8 @@ class View:
     runs: Runs | None = None
     shared: Floats | None = None
     """Where values are to be non-negative, the estimates made so."""
+    unit: float = 1.0
+    """What one step of a sum is worth. Everything here is in steps, and what goes out is in units."""
 
     @cached_property
     def table(self) -> SummedArea:
@@ -105,7 +114,7 @@ class View:
     @property
     def alone(self) -> View:
         """Without the parts of a mechanism that smooths: of every cell its noise is told, where that is all."""
-        return View(self.counts, self.model, self.biased, self.public, shared=self.shared)
+        return replace(self, grids=(), runs=None)
 
     def figures(self, boxes: Boxes, confidence: float, cut: str, sets: Mapping[int, Integers]) -> Figures:
         """The answers to ranges; `sets` are cells taken together along some axes, whatever the ranges say of those."""
@@ -119,11 +128,11 @@ class View:
 
     def gathered(self, axis: int, cells: Integers) -> View:
         """With two cells along an axis: these taken together, and the others."""
-        return View(
-            np.asarray(gathered(self.counts, axis, cells), dtype=np.float64),
-            None if self.model is None else gathered_model(self.model, axis, cells),
-            self.biased,
-            self.public.gathered(axis, cells),
+        return replace(
+            self.alone,
+            counts=np.asarray(gathered(self.counts, axis, cells), dtype=np.float64),
+            model=None if self.model is None else gathered_model(self.model, axis, cells),
+            public=self.public.gathered(axis, cells),
             shared=None if self.shared is None else np.asarray(gathered(self.shared, axis, cells), dtype=np.float64),
         )
 
@@ -145,20 +154,21 @@ class View:
 
     def grouped(self, axis: int, of: Integers) -> View:
         """With one cell a group along an axis."""
-        return View(
-            np.asarray(grouped(self.counts, axis, of), dtype=np.float64),
-            None if self.model is None else grouped_model(self.model, axis, of),
-            self.biased,
-            self.public.grouped(axis, of),
+        return replace(
+            self.alone,
+            counts=np.asarray(grouped(self.counts, axis, of), dtype=np.float64),
+            model=None if self.model is None else grouped_model(self.model, axis, of),
+            public=self.public.grouped(axis, of),
+            shared=None,
         )
 
     def combined(self, sums: Sums) -> View:
         """With a few sums of cells in the place of the cells of a place."""
-        return View(
-            np.asarray(sums.forward(self.counts), dtype=np.float64),
-            None if self.model is None else combined_model(self.model, sums),
-            self.biased,
-            self.public.combined(sums),
+        return replace(
+            self.alone,
+            counts=np.asarray(sums.forward(self.counts), dtype=np.float64),
+            model=None if self.model is None else combined_model(self.model, sums),
+            public=self.public.combined(sums),
             shared=None if self.shared is None else np.asarray(sums.forward(self.shared), dtype=np.float64),
         )
 
@@ -171,6 +181,8 @@ class View:
         stderr[exact] = margin[exact] = 0.0
         begin, end = value - margin, value + margin
         if cut != "proportion":
+            if self.public.signed and cover.cut.any() and cut == "bracket":
+                raise _unbracketed()
             known = Known.of(self.public, cover)
             begin, end = known.clipped(begin, end)
             if self.grids:
@@ -211,6 +223,14 @@ class View:
             found = self.figures(part, each, cut, {})
             low, high = low + found.low, high + found.high
         return replace(sums, low=low, high=high)
+
+
+def _unbracketed() -> InvalidInput:
+    return InvalidInput(
+        "the range cuts cells, and what is summed may be negative: what lies on one side of a cut is bounded by "
+        "nothing that is known. Nothing was answered. Ask for whole cells, or say cut='snap' for the nearest range of "
+        "these, or cut='proportion' for the noise alone."
+    )
 
 
 def _runs_of(cells: Integers) -> list[tuple[int, int]]:

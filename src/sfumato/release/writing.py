@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from sfumato.release.release import Release
 
 # Format 2 has noisy integers; a release without them is still written as format 1. Format 3 names its publication, and
-# format 4 has tables in the place of cells.
-FORMAT_VERSION = 4
+# format 4 has tables in the place of cells. Format 5 is of sums, in whole steps of a value, or of distinct people: its
+# policy says of what, and whoever took its figures for records would misread them.
+FORMAT_VERSION = 5
 
 KEY = b"sfumato"
 
@@ -69,6 +70,8 @@ def _described(release: Release) -> dict[str, Any]:
     by_tables = release.mechanism.by_tables
     if by_tables is not None:
         description |= {"format": 4, "tables": [list(axes) for axes in by_tables.tables.sets]}
+    if release.values is not None:
+        description["format"] = 5
     return description
 
 

@@ -4,6 +4,7 @@ What a step gets is decided from public history alone, recorded in the stream's 
 decides whether a step is published, what it costs or what later steps get.
 """
 
+from sfumato.stream.outcome import Outcome
 from sfumato.stream.publisher import Stream
 
-__all__ = ["Stream"]
+__all__ = ["Outcome", "Stream"]

@@ -22,6 +22,7 @@ from sfumato.promise.window import Time
 from sfumato.publishing import refine
 from sfumato.publishing.step import StreamStep
 from sfumato.release import Release
+from sfumato.stream.outcome import Outcome, skipped
 from sfumato.stream.stores import ReleaseStore
 from sfumato.vault import Vault
 
@@ -76,6 +77,21 @@ class Archive:
                 "A second noise for one charge would undo both, so its budget is lost; go on with the next step."
             )
         return release
+
+    def outcome(self, step: Step) -> Outcome:
+        """What came of a step that the ledger has; one whose release is not stored is lost, and nothing is raised."""
+        if step.release_id is None:
+            return skipped(step.time)
+        release = self.stored(step)
+        if release is None:
+            told = (
+                f"lost: it was charged ε = {step.epsilon}, and its release is not stored. The program stopped in "
+                "between, another one has not stored it yet, or the outbox is another one. Nothing was counted, and "
+                "no second noise is drawn for one charge: go on with the next step"
+            )
+            return Outcome(time=step.time, status="lost", release=None, epsilon=step.epsilon, reason=told)
+        told = f"published before at ε = {step.epsilon}; nothing was counted or charged"
+        return Outcome(time=step.time, status="stored", release=release, epsilon=step.epsilon, reason=told)
 
     def stored(self, step: Step) -> Release | None:
         """The release of a step at its finest level, None where there is none."""

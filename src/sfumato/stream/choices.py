@@ -2,12 +2,28 @@
 
 What a step gets depends on its number, its weight and what the steps before it got. No count comes near this module:
 `Past` has no place for one. Budgets come from the allocators as doubles and are taken for exactly what they are.
+
+**Late steps.** A step that was never mentioned while later ones were gets what its allocation would have given it on
+time, or what the fullest window that holds it has left, whichever is less. Each window then still sums to at most ε,
+whatever comes in which order: that is all the promise needs, since every release is private given all before it, and
+the time of the data says which windows it counts in. What came after it stays as it is; what is still to come is
+divided as if the step had been on time. By allocation:
+
+- even: ε / window, unless another allocation spent more around it; it never takes from another step.
+- sample: ε, where nothing else was published in any window that holds it.
+- offline: its part of the plan. A step that was passed over has freed its part for those after it, so that this may
+  be gone; what is left of it is given.
+- online: what was best at its time, or what the steps after it have left of that.
+- top-up: what online would give, all of it at once, of what is neither spent nor kept for raising the steps around it.
+  Its floor is cut so that the floors of a window, too, sum to at most ε: they are the budgets of an online stream that
+  could have been, and raising leans on that. That topping up never ends worse than online is said of steps on time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
@@ -17,10 +33,11 @@ from numpy.typing import NDArray
 
 from sfumato.allocation.allocate import allocate, checked_weights
 from sfumato.allocation.distributions import Distribution
+from sfumato.allocation.feasible import largest_reading
 from sfumato.allocation.online import OnlineAllocator
 from sfumato.allocation.topup import TopUpAllocator
 from sfumato.errors import InvalidInput
-from sfumato.stream.past import Ending, Past
+from sfumato.stream.past import Ending, Later, Past
 
 AllocationName = Literal["even", "sample", "offline", "online", "top-up"]
 
@@ -51,6 +68,9 @@ class Allocation(Protocol):
     def commit(self, past: Past, weight: float) -> Commitment:
         """The budget of the next step, of this weight."""
 
+    def late(self, past: Past, later: Later, weight: float) -> Commitment:
+        """The budget of a step that was passed over; zero where the windows that hold it have nothing left for it."""
+
 
 @dataclass(frozen=True)
 class _Windowed:
@@ -73,6 +93,25 @@ class _Windowed:
         """What is left of ε in the window that ends with the next step."""
         return self.epsilon - sum(past.recent(self.window - 1), Fraction(0))
 
+    def commit(self, past: Past, weight: float) -> Commitment:
+        """The budget of the next step, of this weight."""
+        raise NotImplementedError
+
+    def late(self, past: Past, later: Later, weight: float) -> Commitment:
+        """What it would have got on time, or what the fullest window that holds it has left."""
+        on_time = replace(self).commit(past, weight)  # by a division of its own: what is to come keeps its plan
+        return Commitment(self._worth(min(on_time.epsilon, self.room_around(past.budgets, later.budgets))))
+
+    def room_around(self, before: Sequence[Fraction], after: Sequence[Fraction]) -> Fraction:
+        """What is left of ε in the fullest window that holds a step, given what was spent just before and after it."""
+        span = self.window - 1
+        around = [*before[max(len(before) - span, 0) :], Fraction(0), *after[:span]]
+        return self.epsilon - max(sum(around[i : i + self.window], Fraction(0)) for i in range(len(around)))
+
+    def _worth(self, budget: Fraction) -> Fraction:
+        """A budget, or none where its release would drown in its noise."""
+        return budget if budget >= SMALLEST_SHARE * self.epsilon / self.window else Fraction(0)
+
 
 @dataclass(frozen=True)
 class Even(_Windowed):
@@ -80,10 +119,7 @@ class Even(_Windowed):
 
     def commit(self, past: Past, weight: float) -> Commitment:
         """ε / window, or what is left where another allocation went before."""
-        budget = min(self.epsilon / self.window, self.room(past))
-        return Commitment(
-            budget if weight > 0 and budget >= SMALLEST_SHARE * self.epsilon / self.window else Fraction(0)
-        )
+        return Commitment(self._worth(min(self.epsilon / self.window, self.room(past))) if weight > 0 else Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -176,6 +212,16 @@ class TopUp(_Windowed):
         floor = self.allocator.online.step(Ending(past.step, past.floors), weight)
         first = self.allocator.step(past.budgets, (*past.weights, weight), floor=(*past.floors, floor))
         return Commitment(Fraction(first), floor)
+
+    def late(self, past: Past, later: Later, weight: float) -> Commitment:
+        """The online budget at once, of what is neither spent nor kept for raising the steps around it."""
+        online = self.allocator.online
+        before, after = ([largest_reading(value) for value in floors] for floors in (past.floors, later.floors))
+        kept = self.room_around(before, after) * Fraction(2) ** online.lattice.exponent
+        least = Fraction(max(math.floor(kept) - 1, 0)) / Fraction(2) ** online.lattice.exponent  # by either reading
+        floor = min(Fraction(online.step(Ending(past.step, past.floors), weight)), least)
+        budget = self._worth(min(floor, self.room_around(past.budgets, later.budgets)))
+        return Commitment(budget, float(floor))
 
     def raises(self, past: Past, *, ended: bool) -> list[tuple[int, Fraction]]:
         """(place in `past`, new budget) of the steps that are raised now, oldest first."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sfumato.errors import InvalidInput
-from sfumato.promise.window import Time, Window, ticks_of
+from sfumato.promise.window import Clock, Time, Window, ticks_of
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,27 @@ class StepNumbering:
         tick, kind = ticks_of(time, self.window)
         if first is None:
             return 0
-        begin, clock = ticks_of(first, self.window)
-        if kind != clock:
-            raise InvalidInput(
-                f"time={time!r}: this stream counts {'wall time without' if clock == 'wall' else 'instants with'} a "
-                "time zone. Nothing was drawn or recorded. Keep to one kind of time."
-            )
-        number, rest = divmod(tick - begin, self.step)
+        number, rest = divmod(self._since(time, tick, kind, first), self.step)
         if rest:
             raise InvalidInput(
                 f"time={time!r} lies between two steps of {timedelta(microseconds=self.step)} from {first}. Nothing "
                 "was drawn or recorded. Give the time at which its step begins."
             )
         return number
+
+    def over(self, until: Any, first: Time) -> int:
+        """How many steps from the first one on are over by a time, which need not be the beginning of one."""
+        return max(self._since(until, *ticks_of(until, self.window), first) // self.step, 0)
+
+    def _since(self, time: Any, tick: int, kind: Clock, first: Time) -> int:
+        """Ticks from the first step to a time of the same clock."""
+        begin, clock = ticks_of(first, self.window)
+        if kind != clock:
+            raise InvalidInput(
+                f"time={time!r}: this stream counts {'wall time without' if clock == 'wall' else 'instants with'} a "
+                "time zone. Nothing was drawn or recorded. Keep to one kind of time."
+            )
+        return tick - begin
 
     def time(self, number: int, first: Time) -> Time:
         """The time of a step, given that of the first one."""

@@ -1,4 +1,4 @@
-"""What is public when a step gets its budget: the number of the step, and what the steps before it got."""
+"""What is public when a step gets its budget: its number, and what the steps before it got; of a late one, after it."""
 
 from __future__ import annotations
 
@@ -29,6 +29,25 @@ class Past:
         return self.budgets[max(len(self.budgets) - steps, 0) :]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Later:
+    """The steps after a late one that share a window with it, the next one first: what they spent, and their floors."""
+
+    budgets: tuple[Fraction, ...]
+    floors: tuple[float, ...]
+
+
+def later_of(entries: Sequence[Step], numbers: Sequence[int], step: int, window: int) -> Later:
+    """What comes after a step in the windows that hold it, given the ledger's entries there and their numbers."""
+    known = dict(zip(numbers, entries, strict=True))
+    places = [known.get(number) for number in range(step + 1, step + window)]
+    budgets = tuple(Fraction(0) if entry is None else Fraction(entry.epsilon) for entry in places)
+    return Later(
+        budgets=budgets,
+        floors=tuple(_floor_of(entry, budget) for entry, budget in zip(places, budgets, strict=True)),
+    )
+
+
 def past_of(entries: Sequence[Step], numbers: Sequence[int], start: int, step: int, window: int) -> tuple[Past, Places]:
     """What is past for a step, given the ledger's entries from step `start` on and their numbers; and their places.
 
@@ -49,12 +68,14 @@ def past_of(entries: Sequence[Step], numbers: Sequence[int], start: int, step: i
         step=step,
         budgets=budgets,
         weights=tuple(entry.weight or 0.0 if entry and its else 0.0 for entry, its in zip(places, waits, strict=True)),
-        floors=tuple(
-            float(budget) if entry is None or entry.release_id is None or entry.floor is None else entry.floor
-            for entry, budget in zip(places, budgets, strict=True)
-        ),
+        floors=tuple(_floor_of(entry, budget) for entry, budget in zip(places, budgets, strict=True)),
     )
     return past, places
+
+
+def _floor_of(entry: Step | None, budget: Fraction) -> float:
+    """What the online algorithm would have given a step; what it has where nobody knows."""
+    return float(budget) if entry is None or entry.release_id is None or entry.floor is None else entry.floor
 
 
 class Ending(Sequence[Fraction | float]):

@@ -23,6 +23,7 @@ from sfumato.promise.window import Time
 from sfumato.reading import visible
 from sfumato.release import Release
 from sfumato.release.canvas import ACCENT, INK, LITERAL, SOFT, blank, file_kind, quiet
+from sfumato.release.sheets import UNKNOWN, counted_by
 
 _BUDGET = "#c8873a"
 # Beyond so many steps a curve with a band is easier to read than points with whiskers.
@@ -78,19 +79,24 @@ def _draw_series(ax: Any, series: Sequence[tuple[Time, Release]], where: Any, co
     times = [time for time, _ in series]
     answers = [release.answer(where, confidence=confidence) for _, release in series]
     value, low, high = (np.array([float(getattr(one, name)) for one in answers]) for name in ("value", "low", "high"))
-    known = not np.isnan(low).any()
-    interval = f"{100 * confidence:g} % interval"
+    exact = bool((high == low).all())  # totals that the policy makes public have no interval
+    known = not np.isnan(low).any() and not exact
+    interval, name = f"{100 * confidence:g} % interval", "exact: the policy makes it public" if exact else "estimate"
     if len(series) > _MOST_POINTS:
         if known:
             ax.fill_between(times, low, high, color=ACCENT, alpha=0.25, linewidth=0, label=interval)
-        ax.plot(times, value, color=ACCENT, linewidth=0.9, label="estimate")
+        ax.plot(times, value, color=ACCENT, linewidth=0.9, label=name)
     else:
         if known:
             ax.vlines(times, low, high, color=ACCENT, alpha=0.45, linewidth=2.2, label=interval)
-        ax.plot(times, value, "o", color=ACCENT, markersize=3.2, label="estimate")
+        ax.plot(times, value, "o", color=ACCENT, markersize=3.2, label=name)
+    if not known and not exact:
+        ax.plot([], [], linestyle="none", label=UNKNOWN)
     ax.axhline(0, color=SOFT, linewidth=0.6, zorder=1)
-    named = "records" if isinstance(where, tuple) else visible(f"records in {where}")
-    ax.set_ylabel(named, size=9, color=INK, **LITERAL)
+    counted = counted_by(series[0][1])
+    ax.set_ylabel(
+        visible(counted if isinstance(where, tuple) else f"{counted} in {where}"), size=9, color=INK, **LITERAL
+    )
     _finish(ax)
 
 

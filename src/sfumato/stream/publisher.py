@@ -12,8 +12,7 @@ stored release, which is handed out again at no cost; or a charge without a rele
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -27,11 +26,11 @@ from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
 from sfumato.exact import Number, plannable
 from sfumato.interruptions import undisturbed
 from sfumato.ledger import Ledger
-from sfumato.ledger.steps import Remaining, Step
+from sfumato.ledger.steps import Remaining
 from sfumato.planning import Plan, plan
 from sfumato.policies import Policy
 from sfumato.promise import Epsilon
-from sfumato.promise.window import Time, Window, ticks_of, time_at
+from sfumato.promise.window import Time, Window
 from sfumato.publication import Publication
 from sfumato.publishing import publish
 from sfumato.publishing.step import StreamStep
@@ -39,9 +38,11 @@ from sfumato.release import Release
 from sfumato.release.outbox import rescued
 from sfumato.stream.archive import Archive, Record, alone
 from sfumato.stream.arguments import folder_name, home_beside, require_kind, weight_of
-from sfumato.stream.choices import AllocationName, TopUp, choose
+from sfumato.stream.choices import AllocationName, Commitment, TopUp, choose
+from sfumato.stream.chronicle import Chronicle, Standing
 from sfumato.stream.numbering import StepNumbering
-from sfumato.stream.past import Past, Places, past_of
+from sfumato.stream.outcome import Outcome, published, refused, skipped
+from sfumato.stream.raising import Raising
 from sfumato.stream.stores import FolderStore, ReleaseStore, VaultStore
 from sfumato.vault import Vault
 from sfumato.workload import Workload
@@ -107,7 +108,7 @@ class Stream:
         self._require_refinable(allocation)
         beside = home_beside(ledger, vault, outbox)
         self._account = ledger.stream(
-            name, epsilon=budget, window=self._clock.window, policy=policy, max_per_entity=max_per_entity
+            name, epsilon=budget, window=self._clock.window, policy=made.policy, max_per_entity=made.max_per_entity
         )
         self.name = self._account.name
         self._home = beside / folder_name(ledger.dataset) / folder_name(self.name)
@@ -115,9 +116,11 @@ class Stream:
         if outbox is None and vault is not None:
             store = VaultStore(vault)
         self._archive = Archive(self._account, store, vault)
-        self._first: Time | None = None
+        self._chronicle = Chronicle(self._account, self._clock)
+        self._raising: Raising | None = None
+        if isinstance(self._allocation, TopUp):
+            self._raising = Raising(self._chronicle, self._archive, self._allocation)
         self._ledger = ledger.path
-        self._said = False
 
     # ---------------------------------------------------------------- publishing
 
@@ -128,51 +131,98 @@ class Stream:
         weight: float | None = None,
         *,
         points: ArrayLike | None = None,
+        late: bool = False,
     ) -> Release | None:
         """Publish the data of a time, later than all before; give counts or raw points as to `plan.publish`.
 
         `weight` says how much an error at this step matters; 0 skips it. None comes back where the step gets no budget:
         it is then recorded as skipped. A time that was published already gives its release again, without a look at
-        the counts and at no cost.
+        the counts and at no cost. With `late` the time may be one that was passed over: it is charged to its own
+        windows, gets at most what the fullest of them has left, and is refused where that is nothing (`choices`).
 
         >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
         >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
-        >>> stream.publish(0, np.array([3, 0, 5, 1])).total
-        9
+        >>> stream.publish(0, np.array([3, 0, 5, 1])).guarantee.epsilon
+        0.25
         """
         given = weight_of(weight)
         with alone(self._home, self.name):
-            time = self._told(time)
-            number = self._clock.number(time, self._begin())
-            entries = self._entries(number, self._allocation.reach)
-            known = next((entry for entry in entries if entry.time == time), None)
-            if known is not None:
-                return self._archive.again(known)
-            if entries and self._number(entries[-1]) > number:
-                self._account.remaining(time)  # refuses a time that is past, in the ledger's own words
-            past, _ = self._past(entries, number, self._allocation.reach)
-            release = self._publish(time, counts, points, self._allocation.weight(number, given), past)
-            self._follow_up(time)
-            return release
+            standing = self._chronicle.standing(time, self._allocation.reach, late=late)
+            if standing.known is not None:
+                return self._archive.again(standing.known)
+            return self._publish(standing, counts, points, self._allocation.weight(standing.number, given))
 
-    def skip(self, time: Time) -> None:
+    def run(
+        self,
+        time: Time,
+        count: Callable[[], Counts | ArrayLike],
+        weight: float | None = None,
+        *,
+        late: bool = False,
+    ) -> Outcome:
+        """Publish a step in a job that may die at any point and be repeated: asks first, counts only when it must.
+
+        A step that was published is handed out again, and one that gets no budget is skipped or refused, before `count`
+        is called. It is called without arguments, once at the most, and nobody else has to wait meanwhile. What it
+        raises is raised here, and nothing was charged then. A step that was charged and not stored is lost and stays
+        so: the outcome says it, and the job goes on. Whether and when a step is run must not depend on the data.
+
+        >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
+        >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
+        >>> for _ in range(2):
+        ...     print(stream.run(0, lambda: np.array([3, 0, 5, 1])))
+        0: published at ε = 0.25
+        0: published before at ε = 0.25; nothing was counted or charged
+        """
+        if not callable(count):
+            raise InvalidInput(
+                f"count={type(count).__name__} cannot be called. Nothing was counted, drawn or recorded. Give a "
+                "function of no arguments that counts, such as lambda: sf.count(data, domain)."
+            )
+        given = weight_of(weight)
+        try:
+            found = self._without_counting(time, given, late=late)
+        except BudgetExceeded as refusal:
+            return refused(self._chronicle.told(time), refusal)
+        if found is not None:
+            return found
+        counts = count()
+        try:
+            return self._counted(time, counts, given, late=late)
+        except BudgetExceeded as refusal:  # somebody else has spent it meanwhile
+            return refused(self._chronicle.told(time), refusal)
+
+    def due(self, until: Time, *, start: Time | None = None) -> tuple[Time, ...]:
+        """The steps that are over by a time and were never mentioned, in order: what a job has to `run`, with `late`.
+
+        `start` is when the first step of a new stream begins; it is not looked at in one that has steps.
+
+        >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
+        >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
+        >>> stream.due(until=3, start=1)
+        (1, 2)
+        """
+        return self._chronicle.due(until, start)
+
+    def skip(self, time: Time, *, late: bool = False) -> None:
         """Record that nothing is published for a time. A time that is never mentioned counts the same.
+
+        With `late` it may be one that was passed over, which is then not `due` any more.
 
         >>> policy, ledger = sf.bounded(sf.Line(0, 4, cells=4)), sf.Ledger.create("budget.db", epsilon=1)
         >>> stream = sf.Stream(policy, sf.histogram(), epsilon=1, window=4, ledger=ledger, name="visits")
         >>> stream.skip(0)
         """
         with alone(self._home, self.name):
-            time = self._told(time)
-            known = self._account.at(time)
+            standing = self._chronicle.standing(time, 0, late=late)
+            known = standing.known
             if known is not None and known.release_id is not None:
                 raise InvalidInput(
-                    f"time={time} of stream '{self.name}' was published and cannot be skipped any more. Nothing was "
-                    "recorded. Skip a later one."
+                    f"time={standing.time} of stream '{self.name}' was published and cannot be skipped any more. "
+                    "Nothing was recorded. Skip a later one."
                 )
             if known is None:
-                self._account.skip(time)
-                self._follow_up(time)
+                self._skipped(standing)
 
     def top_up(self, *, ended: bool = False) -> tuple[Release, ...]:
         """Raise the releases whose windows have closed, and give the finer ones; `publish` does so by itself.
@@ -180,13 +230,13 @@ class Stream:
         Each is a finer level of the same release, charged to the time of its data. With `ended` no further step will
         come, and what is left in the last windows is spent, too.
         """
-        if not isinstance(self._allocation, TopUp):
+        if self._raising is None:
             raise InvalidInput(
                 f"stream '{self.name}' does not raise past steps. Nothing was drawn or recorded. Open it with "
                 "allocation='top-up' and a vault."
             )
         with alone(self._home, self.name):
-            finer, refusal = self._raise(self._allocation, ended=ended)
+            finer, refusal = self._raising.raised(ended=ended)
             if refusal is not None and not finer:
                 raise refusal
             if refusal is not None:
@@ -202,7 +252,7 @@ class Stream:
     def release(self, time: Time) -> Release | None:
         """The release of a time at its finest level; None where nothing was published for it."""
         with alone(self._home, self.name):
-            step = self._account.at(self._told(time))
+            step = self._account.at(self._chronicle.told(time))
             return None if step is None else self._archive.again(step)
 
     def remaining(self, time: Time | None = None) -> Remaining:
@@ -243,112 +293,84 @@ class Stream:
 
     # ---------------------------------------------------------------- inside
 
-    def _publish(self, time: Time, counts: Any, points: Any, weight: float, past: Past) -> Release | None:
-        chosen = self._allocation.commit(past, weight)
-        if weight == 0 or chosen.epsilon == 0:
-            self._account.skip(time)
+    def _without_counting(self, time: Time, given: float | None, *, late: bool) -> Outcome | None:
+        """What comes of a step that needs no counts; None where they are needed, and all is ready for them."""
+        with alone(self._home, self.name):
+            standing = self._chronicle.standing(time, self._allocation.reach, late=late)
+            if standing.known is not None:
+                return self._archive.outcome(standing.known)
+            if self._committed(standing, self._allocation.weight(standing.number, given)) is None:
+                self._skipped(standing)
+                return skipped(standing.time)
             return None
-        self._archive.store.require_free(time, math.prod(self._plan.policy.domain.shape))
+
+    def _counted(self, time: Time, counts: Any, given: float | None, *, late: bool) -> Outcome:
+        """What comes of a step once it was counted: somebody else may have been first meanwhile."""
+        with alone(self._home, self.name):
+            standing = self._chronicle.standing(time, self._allocation.reach, late=late)
+            if standing.known is not None:
+                return self._archive.outcome(standing.known)
+            try:
+                release = self._publish(standing, counts, None, self._allocation.weight(standing.number, given))
+            except InvalidInput:
+                known = self._account.at(standing.time)  # another machine's, and the ledger took it first
+                if known is None:
+                    raise
+                return self._archive.outcome(known)
+            return skipped(standing.time) if release is None else published(standing.time, release)
+
+    def _publish(self, standing: Standing, counts: Any, points: Any, weight: float) -> Release | None:
+        chosen = self._committed(standing, weight)
+        if chosen is None:
+            self._skipped(standing)
+            return None
+        time = standing.time
         # What a step may spend is the ε of its guarantee, with the factor for records that take another's place.
         bound = counts.max_per_entity if isinstance(counts, Counts) else None
         factor = 1 if bound is None else self._plan.guarantee.counted(bound).replacement
+        paid = StreamStep(self._account, time, weight=weight, floor=chosen.floor, late=standing.later is not None)
         with undisturbed():
             release = publish(
-                self._planned(chosen.epsilon / factor),
-                counts,
-                points=points,
-                ledger=StreamStep(self._account, time, weight=weight, floor=chosen.floor),
-                vault=self._vault,
+                self._planned(chosen.epsilon / factor), counts, points=points, ledger=paid, vault=self._vault
             )
             try:
                 self._archive.store.put(time, 0, release)
             except (SfumatoError, OSError) as error:
                 what = f"The step of {time} of stream '{self.name}' could not be stored"
                 raise rescued(release, what, error, ledger=self._ledger) from error
+        self._follow_up(time)
         return release
 
+    def _committed(self, standing: Standing, weight: float) -> Commitment | None:
+        """The budget of a step, once there is a place for its release; None where it is skipped."""
+        if standing.later is None:
+            chosen = self._allocation.commit(standing.past, weight)
+        else:
+            chosen = self._allocation.late(standing.past, standing.later, weight)
+        if weight > 0 and chosen.epsilon == 0 and standing.later is not None:
+            raise BudgetExceeded(
+                f"time={standing.time} of stream '{self.name}' is late, and the windows of {self.window} that hold it "
+                "have nothing left for it beside the steps around it. Nothing was drawn or recorded. What a past "
+                "window has spent never comes free: leave the step out, or close it with skip(time, late=True)."
+            )
+        if weight == 0 or chosen.epsilon == 0:
+            return None
+        self._archive.store.require_free(standing.time, math.prod(self._plan.policy.domain.shape))
+        return chosen
+
+    def _skipped(self, standing: Standing) -> None:
+        """Record that a step is skipped, and what follows from that."""
+        self._account.skip(standing.time, late=standing.later is not None)
+        self._follow_up(standing.time)
+
     def _follow_up(self, time: Time) -> None:
-        """Raise past steps after one that is done: whatever comes of it, that step stands."""
-        if not isinstance(self._allocation, TopUp):
-            return
-        _, refusal = self._raise(self._allocation, ended=False)
-        if refusal is not None and not isinstance(refusal, (BudgetExceeded, InvalidInput)):
-            # Those two say that another machine was first; the next step will see what it left.
-            warn(
-                f"The step of {time} of stream '{self.name}' is done; a past one could not be raised: {refusal}",
-                stacklevel=3,
-            )
-
-    def _raise(self, allocation: TopUp, *, ended: bool) -> tuple[tuple[Release, ...], SfumatoError | None]:
-        """(what became finer, the first refusal): one step that cannot be raised does not stop the others."""
-        last = self._account.last()
-        if last is None:
-            return (), None
-        number = self._number(last) + 1
-        reach = number if ended else allocation.reach
-        past, steps = self._past(self._entries(number, reach), number, reach)
-        self._say_unknown(steps)
-        finer: list[Release | None] = []
-        refusals: list[SfumatoError] = []
-        for step in steps:
-            with _collecting(refusals):
-                if step is not None:
-                    self._archive.catch_up(step)
-        for place, epsilon in allocation.raises(past, ended=ended):
-            step = steps[place]
-            with _collecting(refusals):
-                finer.append(None if step is None else self._archive.refine(step, epsilon))
-        return tuple(release for release in finer if release is not None), next(iter(refusals), None)
-
-    def _say_unknown(self, steps: Places) -> None:
-        """Say once which steps cannot be raised because the ledger keeps no weight of them."""
-        unknown = [step for step in steps if step is not None and step.release_id is not None and step.weight is None]
-        if unknown and not self._said:
-            self._said = True
-            warn(
-                f"The ledger has no weight for {len(unknown)} of the last steps of stream '{self.name}', the first of "
-                f"them at {unknown[0].time}: they were not charged by this publisher, and are not raised.",
-                stacklevel=4,
-            )
-
-    def _entries(self, number: int, reach: int) -> tuple[Step, ...]:
-        """What the ledger has of the `reach` steps before a step, and from there on."""
-        first = self._begin()
-        return () if first is None else self._account.entries(self._clock.time(max(number - reach, 0), first))
-
-    def _number(self, entry: Step) -> int:
-        """The number of a step in the ledger; every one was made at these steps, or by a stranger."""
-        try:
-            return self._clock.number(entry.time, self._begin())
-        except InvalidInput:
-            raise InvalidInput(
-                f"stream '{self.name}' has a step at {entry.time}, which lies between the steps of this publisher: "
-                "another one publishes it with a step of another length. Nothing was drawn or recorded. Use the same "
-                "step everywhere, or another name."
-            ) from None
-
-    def _past(self, entries: Sequence[Step], number: int, reach: int) -> tuple[Past, Places]:
-        numbers = [self._number(entry) for entry in entries]
-        return past_of(entries, numbers, max(number - reach, 0), number, self._clock.steps)
+        if self._raising is not None:
+            self._raising.follow_up(time)
 
     def _planned(self, epsilon: Fraction) -> Plan:
         """The plan of every step, scaled to the budget of this one."""
-        share = epsilon / (self._plan.max_per_entity or 1)
-        mechanism = replace(self._plan.mechanism, epsilon=share)
+        mechanism = replace(self._plan.mechanism, epsilon=self._plan.share_of(epsilon))
         return replace(self._plan, epsilon=epsilon, mechanism=mechanism, expected_error=math.nan, alternatives=())
-
-    def _told(self, time: Any) -> Time:
-        """A time as the ledger tells it: instants in UTC."""
-        told = time_at(*ticks_of(time, self.window))
-        self._clock.number(told, self._begin())
-        return told
-
-    def _begin(self) -> Time | None:
-        """The time of the first step; None before it."""
-        if self._first is None:
-            first = self._account.first()
-            self._first = None if first is None else first.time
-        return self._first
 
     def _require_refinable(self, allocation: str) -> None:
         mechanism = self._plan.mechanism
@@ -362,11 +384,3 @@ class Stream:
                 f"mechanism={mechanism.name!r} cannot be refined later, so a vault has nothing to keep. Nothing was "
                 "drawn or recorded. Leave the vault out, or use another mechanism."
             )
-
-
-@contextmanager
-def _collecting(refusals: list[SfumatoError]) -> Iterator[None]:
-    try:
-        yield
-    except SfumatoError as refusal:
-        refusals.append(refusal)

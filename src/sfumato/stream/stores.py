@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sfumato.errors import FileFormatError, InvalidInput
-from sfumato.files import Reserved
+from sfumato.files import Reserved, make_folder
 from sfumato.ledger.steps import Step
 from sfumato.promise.window import Time
 from sfumato.release import Release
@@ -50,7 +50,7 @@ class FolderStore:
     def require_free(self, time: Time, cells: int) -> None:
         """No file of another stream is ever replaced, and the folder is there to be written to."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             taken = self._file(time, 0).exists()
             Reserved(self._file(time, 0), room=room_for(cells)).discard()
         except OSError as error:

@@ -1,0 +1,1 @@
+"""How the pages become a site: `make docs`."""

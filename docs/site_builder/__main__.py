@@ -1,0 +1,5 @@
+"""Builds the site."""
+
+from site_builder.build import main
+
+main()
