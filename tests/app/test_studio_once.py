@@ -205,6 +205,16 @@ def test_no_file_is_replaced(folder):
     assert spent(folder) == 0 and (folder / "visits.sfumato").read_text() == "something of mine"
 
 
+def test_a_folder_that_is_not_there_is_named(folder):
+    with pytest.raises(sf.InvalidInput) as refused:
+        Jobs().begin("publish", meant(folder, output={"file": "none/visits.sfumato"}))
+    assert module.refusal(refused.value) == {
+        "kind": "InvalidInput",
+        "message": "there is no folder 'none' for it. Nothing was counted, drawn or recorded.",
+        "field": "output.file",
+    }
+
+
 def test_a_release_that_was_moved_away_is_not_made_again_under_its_name(folder):
     published(folder)
     (folder / "visits.sfumato").rename(folder / "elsewhere.sfumato")
