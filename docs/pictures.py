@@ -129,7 +129,7 @@ def page_pictures() -> None:
         file = release.to_html(Path(folder) / "visits.html", title="Visits in a city that does not exist")
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
         for name, wide, scheme in (("report-wide", 920, "light"), ("report-phone", 390, "dark")):
-            context = browser.new_context(viewport={"width": wide, "height": 800}, color_scheme=scheme)
+            context = browser.new_context(viewport={"width": wide, "height": 640}, color_scheme=scheme)
             page = context.new_page()
             page.goto(file.as_uri())
             for _ in range(14):

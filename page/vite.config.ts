@@ -33,7 +33,7 @@ const report: UserConfig = {
 };
 
 export default defineConfig(({ mode }) => ({
-  ...(mode === "report" ? report : studio),
+  ...(mode === "report" ? report : mode === "studio" ? studio : {}),
   define: { "process.env.NODE_ENV": '"production"' },
   test: { include: ["src/**/*.test.ts"], environment: "node" },
 }));

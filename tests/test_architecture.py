@@ -53,16 +53,16 @@ DOORS = {
     ("planning/plan.py", "publishing"),
     ("publication/publication.py", "planning"),
     ("release/answer.py", "figures"),
+    ("release/figured.py", "figures"),
     ("release/outward.py", "auditing"),
     ("release/outward.py", "report"),
     ("release/outward.py", "statement"),
-    ("release/release.py", "figures"),
     ("release/release.py", "publication"),
     ("release/release.py", "publishing"),
     ("relations/relation.py", "policies"),
 }
 HEAVY = ["duckdb", "polars", "pandas", "pyarrow", "matplotlib", "networkx", "pyspark", "typer", "rich"]
-HEAVY += ["geopandas", "shapely", "pyproj", "h3"]
+HEAVY += ["geopandas", "shapely", "pyproj", "h3", "starlette", "uvicorn"]
 LONGEST_FILE = 400
 
 

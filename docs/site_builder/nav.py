@@ -11,10 +11,10 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent.parent
 OUTSIDE = {"changelog": DOCS.parent / "CHANGELOG.md", "contributing": DOCS.parent / "CONTRIBUTING.md"}
 
-TUTORIALS = "five-minutes rides health year coarse-and-fine tables trips nightly mechanism"
+TUTORIALS = "five-minutes rides health year coarse-and-fine tables trips nightly auditing mechanism"
 GUIDES = (
-    "hiding counting bounds questions answers sums showing geography publication ledger streams jobs gradual quantiles "
-    "statement audit"
+    "hiding counting engines bounds questions answers figures sums showing studio geography publication ledger "
+    "streams jobs gradual quantiles statement audit"
 )
 EXPLANATIONS = "decision home persons choosing errorbars guarantees security regulators mechanisms"
 MEASURED = "delta sorted maps blowfish"

@@ -101,6 +101,25 @@ def test_figures_of_every_mechanism_have_the_variance_that_answers_have(name: st
     np.testing.assert_allclose(found, np.ravel(cells.stderr), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["unbounded hats", "bounded hierarchy", "within edges", "threshold prefix"])
+def test_what_is_summed_is_never_narrower_than_the_law(name: str) -> None:
+    """The same deviations as where all kinds are listed, and half-widths that hold by the mechanism's own noise."""
+    release = sample(name)
+    mechanism = release.mechanism
+    assert isinstance(mechanism, LinearMechanism)
+    rng, columns = np.random.default_rng(1), moved_by_noise(mechanism)
+    matrix = rng.integers(0, 2, (2, release.domain.size))
+    readings = [Reading(release, Reading.of_cells(release).question, matrix=row) for row in matrix]
+    listed, summed = (joint([(one, "value") for one in readings], slice(None), most=n) for n in (np.inf, -1))
+    assert listed.terms and not listed.summed and summed.summed and not summed.terms
+    for mix in MIXES:
+        exact, margin = listed.margins(mix[None], 0.95), summed.margins(mix[None], 0.95)
+        assert margin[0][0] == pytest.approx(exact[0][0], rel=1e-6, abs=1e-6)
+        truth = Law([(mix @ matrix @ c, law) for c, law in columns])
+        assert truth.deviation < 1e-6 or truth.holds(float(margin[1][0])) >= 0.95 - 1e-9
+        assert summed.at(np.array([0])).deviations(mix[None])[0] == margin[0][0]
+
+
 def test_noise_of_two_releases_is_independent() -> None:
     one, other = (
         sample("unbounded identity"),

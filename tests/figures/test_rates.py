@@ -285,3 +285,24 @@ def test_a_release_without_intervals_has_no_rates() -> None:
     release = plan.publish(points=np.random.default_rng(0).uniform(0, 8, 500))
     with pytest.raises(sf.InvalidInput, match="no intervals for what is asked"):
         release.rate(case={"x": (0, 4)}, over=known(sf.Line(0, 8, cells=8), np.full(8, 10)))
+
+
+def test_polygons_bracket_both_parts() -> None:
+    """By hand: of a grid of unit cells a polygon holds one and touches nine, each with 10 ill of 40."""
+    shapely = pytest.importorskip("shapely")
+    grid = sf.Grid(bounds=(0, 0, 5, 4), shape=(5, 4))
+    counts = np.stack([np.full((5, 4), 10), np.full((5, 4), 30)], axis=-1)
+    polygon = shapely.box(0.5, 0.5, 2.5, 2.5)
+    release = sf.plan(sf.unbounded(grid * STATE), sf.histogram(), 3).publish(counts, source=sf.SeededSource(2))
+    rates = release.rate(case="ill", where={"place": polygon})
+    assert rates.low <= 10 / (10 + 9 * 30) and (10 * 9) / (10 * 9 + 30) <= rates.high < 1
+    several = release.rate(case="ill", where={"place": [polygon, shapely.box(0, 0, 2, 2)]})
+    assert several.value.shape == (2,)
+    assert several.low[0] == pytest.approx(rates.low) and several.high[0] == pytest.approx(rates.high)
+    whole = release.rate(case="ill", where={"place": (0, 0, 2, 2)})
+    assert several.low[1] == pytest.approx(whole.low) and several.high[1] == pytest.approx(whole.high)
+    other = sf.plan(sf.bounded(grid), sf.histogram(), 3).publish(counts.sum(axis=-1), source=sf.SeededSource(3))
+    ratio = release.rate(case="ill", where={"place": polygon}, over=other)
+    assert ratio.low <= 10 / (9 * 40) and ratio.high >= 90 / 40
+    change = sf.difference(release, other).answer(polygon)
+    assert change.low <= 40 - 9 * 40 and change.high >= 9 * 40 - 40

@@ -68,15 +68,6 @@ def test_the_plain_interval_would_not_hold() -> None:
     assert chance[low <= 2].sum() / chance.sum() >= 0.95
 
 
-@pytest.mark.parametrize("truth", [-30, -4, 0, 3, 25])
-def test_signed_figures_are_shown_by_their_size(truth: int) -> None:
-    draws = np.arange(-80, 81)
-    values = (draws + truth)[np.abs(draws + truth) >= 5].astype(float)
-    chance = ONE.pmf(values - truth)
-    low, high = Selected(tail(([1], [1], ONE)), 5, 0.95, signed=True).intervals(values)
-    assert chance[(low <= truth) & (truth <= high)].sum() / chance.sum() >= 0.95 - 1e-6
-
-
 @pytest.mark.parametrize(
     "terms",
     [
@@ -225,6 +216,23 @@ def test_the_false_coverage_rate_is_kept() -> None:
     there = ~np.isnan(table.value)
     missed = ((table.low > counts) | (counts > table.high))[there]
     assert missed.mean() <= 0.05 + 5 * math.sqrt(0.05 * 0.95 / 200)
+
+
+def test_tables_are_suppressed_by_their_own_law() -> None:
+    space = sf.Categories(["a", "b", "c"], name="one") * LINE * sf.Categories(["x", "y"], name="two")
+    plan = sf.plan(sf.unbounded(space), sf.marginals(("two", "one"), ("x",)), epsilon=1)
+    release = plan.publish(np.full(space.shape, 20), source=sf.SeededSource(4))
+    table = release.suppress(below=50, by=("two", "one"))
+    assert table.value.shape == (2, 3) and table.shown == 6
+    found = release.answer(by=("two", "one"))
+    np.testing.assert_allclose(table.value, found.value)
+    assert (np.abs((table.high - table.low) - (found.high - found.low)) <= 2).all()
+    with pytest.raises(sf.InvalidInput, match="this release has tables of some factors each"):
+        release.suppress(below=50)
+
+
+def test_nothing_is_said_of_empty_figures_where_no_rule_looks_at_them() -> None:
+    assert "empty" not in known(LINE, np.arange(8)).suppress(largest=2).summary
 
 
 def test_what_is_public_is_shown_as_it_is() -> None:

@@ -460,3 +460,69 @@ def test_people_are_suppressed_like_records():
     plan = sf.plan(sf.bounded(LINE), sf.histogram(), epsilon=1, values=USERS)
     table = plan.publish(sf.count(trips(), LINE, values=USERS)).suppress(below=20)
     assert table.shown == 8
+
+
+@pytest.mark.parametrize(
+    ("hide", "public"),
+    [
+        (sf.presence(), []),
+        (sf.anything(), []),
+        (sf.move(2, of="place"), ["fare"]),
+        (sf.move(3, of="fare"), ["place"]),
+        (sf.move(2, of="place") & sf.change("fare"), []),
+    ],
+)
+@pytest.mark.parametrize("values", [FARES, SIGNED, FARES.centred()], ids=["positive", "signed", "centred"])
+def test_the_auditor_finds_a_policy_that_pays_for_too_few_steps(hide, public, values):
+    plan = planned(values, hide, public)
+    assert sf.audit(plan, seed=1).epsilon <= 1
+    cheap = replace(plan.policy, most=plan.policy.units - 1)
+    share = plan.mechanism.epsilon * plan.policy.units / cheap.units
+    wrong = replace(plan, policy=cheap, mechanism=replace(plan.mechanism, epsilon=share))
+    assert sf.audit(wrong, seed=1).epsilon > 1
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        lambda: planned(),
+        lambda: planned(SIGNED, sf.move(2, of="place"), ["fare"]),
+        lambda: sf.plan(sf.bounded(LINE), sf.ranges(), epsilon=1, values=USERS),
+    ],
+    ids=["sums", "negative sums that are public", "people"],
+)
+def test_a_file_is_verified_for_all_that_a_change_of_a_record_costs(plan):
+    made = plan()
+    values = made.policy.values
+    counts = sf.count(trips(), LINE, values=values)
+    if values.signed:
+        counts = replace(counts, values=-np.abs(counts.values))
+    path = made.publish(counts).save("a.sfumato")
+    found = {check.name: check for check in sf.verify(path).checks}
+    assert found["noise"].outcome == "holds"
+    assert "promised is ε = 1" in found["noise"].words
+    assert found["figures"].outcome != "fails"
+    times = made.policy.units * (made.max_per_entity or 1)
+    assert f"ε = 1 ({times} × " in found["noise"].words
+
+
+def test_a_statement_says_what_is_published_of_whom():
+    said = planned().publish(np.full(8, 400)).statement().to_markdown()
+    assert r"estimated sums of 'fare', each cut to \[0, 100\] and rounded to multiples of 0.25, in 8 cells" in said
+    people = sf.plan(sf.bounded(LINE), sf.ranges(), epsilon=1, values=USERS)
+    release = people.publish(sf.count(trips(), LINE, values=USERS))
+    told = release.statement().to_markdown()
+    assert "estimated distinct people by 'user'" in told
+    assert "One person, who is counted in at most 2 cells" in told
+    assert "Unit: Unit:" not in release.guarantee.describe()
+    assert release.statement().figures["units"] is None
+
+
+def test_the_guarantee_says_what_a_change_of_the_value_does_not_hide():
+    said = planned().guarantee.describe()
+    assert "its fare becomes any other" in said
+    assert "A record without a fare is none: that one has a value at all is not hidden by a change of it." in said
+    assert "No step changes its place: which a record has is not hidden." in (
+        planned(hide=sf.change("fare"), public=["place"]).guarantee.describe()
+    )
+    assert "without a fare" not in planned(hide=sf.anything()).guarantee.describe()

@@ -84,6 +84,7 @@ def test_persons_windows_and_standard_terms(account):
     release = plan.publish(sf.Counts(np.ones(12, dtype=int), LINE, max_per_entity=3))
     statement = release.statement()
     assert ("Most records counted of a person", "3") in statement["unit"].facts
+    assert "the counted records of one person, at most 3, change, all at once" in statement["promise"].text[0]
     assert statement["unit"].text[0].startswith("One person, of whom at most 3 records are counted.")
     assert any(item.startswith("Add/remove (each counted record of one person") for item in statement["standard"].items)
     assert "person, at most 3 counted of each person." in dict(statement["nist"].facts)["What is the unit of privacy?"]
@@ -99,7 +100,8 @@ def test_the_account_says_what_is_spent_and_left_and_whether_the_release_is_in_i
     paid, unpaid = release_under(policy, account), release_under(policy)
     statement = paid.statement(ledger=account)
     facts = dict(statement["account"].facts)
-    assert statement["account"].text == ("This release was charged to it: ε = 0.5 in one line.",)
+    said = "This release was charged to it: ε = 0.5 in one line, as hiding that one record moves by at most 1 cell"
+    assert statement["account"].text[0].startswith(said)
     assert facts["Spent"].startswith("ε = 0.5: the odds that an observer gives")
     assert facts["Left"] == "ε = 2.5"
     assert statement.figures["account"]["left"] == "5/2"
@@ -108,18 +110,37 @@ def test_the_account_says_what_is_spent_and_left_and_whether_the_release_is_in_i
     assert "No ledger was at hand" in unpaid.statement()["account"].text[0]
 
 
+def test_what_was_left_out_before_counting_is_said(account):
+    plan = sf.plan(sf.unbounded(LINE), sf.histogram(), epsilon="1/2")
+    release = plan.publish(np.ones(12, dtype=int), ledger=account, filtered=["mode"])
+    assert "of records chosen by 'mode'" in release.statement(ledger=account)["account"].text[0]
+
+
 def test_accounts_add_up_only_after_exchange_into_one_relation(account):
     hide = sf.move("2", of="hour")
     for name, epsilon in (("a", 1), ("b", 2)):
         ledger = sf.Ledger.create("all.db", epsilon=epsilon, dataset=name, hide=hide)
         release_under(sf.policy(LINE, hide=hide), ledger)
     sf.Ledger.create("all.db", epsilon=5, dataset="c", hide=sf.presence(), unit="record")
+    sf.Ledger.create("all.db", epsilon=7, dataset="d", unit="record")
+    sf.Ledger.create("all.db", epsilon=7, dataset="e", unit="record")
     told = sf.Ledger("all.db", dataset="a").statement()["accounts"].text
     assert any(
         line.startswith("'a', 'b', in the relation of 'a' (one record") and "ε = 1 spent so far, 3 at most" in line
         for line in told
     )
+    assert sum("stands by itself" in line for line in told) == 3  # nothing is known of what d and e will hide
     assert "'c' stands by itself: its relation cannot be exchanged for another one, and no sum is given." in told
+
+
+def test_what_an_account_does_not_hide_comes_first(account):
+    ledger = sf.Ledger.create("all.db", epsilon=1, hide=sf.move("500 m"), fixed=["mode", "day"])
+    first = ledger.statement().sections[0]
+    assert first.heading == "Not hidden"
+    assert first.items[0] == "Nothing is hidden of the day and mode of a record, which is declared fixed."
+    assert first.items[1].startswith("That a record is in the data is not hidden")
+    hidden = sf.Ledger.create("all.db", epsilon=1, hide=sf.presence(), dataset="b").statement()["not-hidden"].items
+    assert not any("in the data is not hidden" in item for item in hidden)
 
 
 def test_policies_are_exchanged_at_their_price(account):

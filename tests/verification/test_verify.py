@@ -138,8 +138,19 @@ def test_a_release_that_was_never_charged(here, account):
     found = sf.verify(path, ledger="budget.db")
     assert found["ledger"].outcome == "fails"
     assert "accounts looked at: 'default'" in found["ledger"].words
+    with pytest.raises(sf.InvalidInput, match="dataset='visits' is not the account of the ledger that is given"):
+        sf.verify(path, ledger=account, dataset="visits")
     with pytest.raises(sf.InvalidInput, match="dataset='visits' names an account, and no ledger is given"):
         sf.verify(path, dataset="visits")
+
+
+def test_a_promise_about_persons_in_the_ledger(here):
+    ledger = sf.Ledger.create("persons.db", epsilon=5)
+    person = sf.plan(sf.unbounded(LINE), sf.histogram(), epsilon=1, max_per_entity=4)
+    path = person.publish(sf.Counts(COUNTS, LINE, max_per_entity=4), ledger=ledger).save("visits.sfumato")
+    assert sf.verify(path, ledger=ledger)["ledger"].outcome == "holds"
+    with pytest.raises(sf.LedgerError):
+        sf.verify(path, ledger="nowhere.db")
 
 
 def test_the_account_is_found_among_several(here, account):

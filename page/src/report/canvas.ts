@@ -21,8 +21,8 @@ export type Pen = CanvasRenderingContext2D;
 
 /** One way of drawing a view. Cells are numbered as the table has them. */
 export interface Drawing {
-  /** How high it is at a width. */
-  height(width: number): number;
+  /** How high it is where it has this width, and how much of the width it takes. */
+  fit(width: number): { width: number; height: number };
   draw(pen: Pen, width: number, height: number): void;
   /** The cell at a point, or null. */
   at(x: number, y: number): number | null;

@@ -38,7 +38,7 @@ abstract class Chart implements Drawing {
     this.n = count(view.data.along[0]!);
   }
 
-  abstract height(width: number): number;
+  abstract fit(width: number): { width: number; height: number };
   abstract draw(pen: Pen, width: number): void;
   abstract at(x: number, y: number): number | null;
   abstract step(cell: number, right: number, up: number): number;
@@ -69,9 +69,9 @@ export class CurveDrawing extends Chart {
     return this.box.top + (1 - (value - this.low) / (this.high - this.low)) * this.box.height;
   }
 
-  height(width: number): number {
+  fit(width: number): { width: number; height: number } {
     this.box = { left: 64, top: 28, width: width - 78, height: Math.min(320, Math.max(180, 0.45 * width)) };
-    return this.box.height + this.box.top + 44;
+    return { width, height: this.box.height + this.box.top + 44 };
   }
 
   draw(pen: Pen): void {
@@ -144,13 +144,13 @@ const ROW = 26;
 export class BarDrawing extends Chart {
   private names: string[] = [];
 
-  height(width: number): number {
+  fit(width: number): { width: number; height: number } {
     const axis = this.view.data.along[0]!;
     this.names = Array.from({ length: this.n }, (_, i) => (axis.kind === "numbers" ? edge(axis, axis.edges![i] as number) : short(axis, i)));
     const longest = Math.max(...this.names.map((name) => name.length));
     const left = Math.min(Math.max(60, 8 * longest), 0.4 * width);
     this.box = { left, top: 8, width: width - left - 16, height: ROW * this.n };
-    return this.box.height + this.box.top + 44;
+    return { width, height: this.box.height + this.box.top + 44 };
   }
 
   private x(value: number): number {

@@ -166,10 +166,10 @@ class Page {
   paint(): void {
     if (this.view.data.kind === "table") return;
     const look = theme();
-    const width = Math.max(240, Math.min(this.figure.parentElement!.clientWidth, 860));
+    const room = Math.max(240, Math.min(this.figure.parentElement!.clientWidth, 860));
     const scale = this.scale(look.dark);
     this.drawing = this.draws(scale, look);
-    const height = this.drawing.height(width);
+    const { width, height } = this.drawing.fit(room);
     this.drawing.draw(sized(this.canvas, width, height), width, height);
     this.plain.width = this.canvas.width;
     this.plain.height = this.canvas.height;
@@ -244,7 +244,8 @@ class Page {
     pen.fillText(last, width, 18);
     const what = this.what === "estimate" ? `estimated ${this.view.counted} per ${this.view.data.what}` : `${uncertainty(this.part)} of a ${this.view.data.what}`;
     const stretched = scale.even ? "" : `; colours above ${number(scale.usual)} are stretched`;
-    this.legend.replaceChildren(strip, make("p", {}, `${what}, from 0 to ${last}${stretched}`));
+    const below = scale.below ? "; what is below 0 has the colour of 0" : "";
+    this.legend.replaceChildren(strip, make("p", {}, `${what}, from 0 to ${last}${stretched}${below}`));
   }
 
   private listen(): void {

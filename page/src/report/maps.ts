@@ -26,7 +26,7 @@ abstract class MapDrawing implements Drawing {
   abstract mark(pen: Pen, cell: number): void;
   protected abstract cells(pen: Pen): void;
 
-  height(width: number): number {
+  fit(width: number): { width: number; height: number } {
     const [x0, y0, x1, y1] = this.ground.bounds;
     const left = width < NARROW ? 44 : 56;
     const inner = width - left - 14;
@@ -34,7 +34,7 @@ abstract class MapDrawing implements Drawing {
     const most = Math.max(260, Math.min(720, 0.78 * innerHeight));
     this.box = { left, top: 28, width: inner, height: Math.min(Math.max(true_, 60), most) };
     if (true_ > most) this.box.width = Math.max((inner * most) / true_, 60);
-    return this.box.height + this.box.top + 44;
+    return { width: left + this.box.width + 14, height: this.box.height + this.box.top + 44 };
   }
 
   draw(pen: Pen): void {
@@ -218,8 +218,8 @@ export class ShapeDrawing extends MapDrawing {
   private middles: [number, number][] = [];
   private boxes: [number, number, number, number][] = [];
 
-  override height(width: number): number {
-    const found = super.height(width);
+  override fit(width: number): { width: number; height: number } {
+    const found = super.fit(width);
     this.trace();
     return found;
   }

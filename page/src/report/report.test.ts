@@ -49,7 +49,7 @@ test("a peak neither bleaches the rest nor is cut off, as in the pictures", () =
   const values = [...new Array(9999).fill(10), 1e6];
   const scale = new Scale(values, "estimate", false);
   expect([0, 5, 10, 1e6].map((value) => scale.share(value))).toEqual([0, 0.4, 0.8, 1]);
-  expect(scale.even).toBe(false);
+  expect([scale.even, scale.below, new Scale([-1, 2], "estimate", true).below]).toEqual([false, false, true]);
   expect(new Scale([1, 2, 3], "estimate", true).share(1.5)).toBe(0.5);
   expect(new Scale([0.5, 0.25], "uncertainty", true).top).toBe(0.5);
   expect(new Scale([5, 400], "estimate", true).even).toBe(true);

@@ -32,10 +32,13 @@ export type What = keyof typeof BY_THEME;
 export class Scale {
   readonly top: number;
   readonly usual: number;
+  /** Whether some values are below zero; they have its colour. */
+  readonly below: boolean;
   private readonly shades: Uint8ClampedArray;
 
   constructor(values: ArrayLike<number>, what: What, dark: boolean) {
     const known = Float64Array.from(values).filter(Number.isFinite).sort();
+    this.below = (known[0] ?? 0) < 0;
     const least = what === "estimate" ? 1 : 1e-9;
     const usual = Math.max(quantile(known, USUAL), least);
     this.top = Math.max(known.at(-1) ?? usual, usual);

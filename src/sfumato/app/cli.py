@@ -31,6 +31,7 @@ from sfumato.app.groups import Columns, Data, First, NewFile, Publishing, Questi
 from sfumato.app.keys import NOTHING, Filed, Keyed
 from sfumato.app.out import already, ledger_file, prepared
 from sfumato.app.output import emit, reported, say
+from sfumato.app.studio.command import studio
 from sfumato.errors import InvalidInput
 from sfumato.interruptions import undisturbed
 from sfumato.release.outbox import deliver
@@ -57,6 +58,7 @@ app.command()(doctor.doctor)
 app.command(cls=Filed)(stream.stream)
 app.command(cls=Keyed)(audit.audit)
 app.command(cls=Keyed)(check.check)
+app.command()(studio)
 app.command()(statement.statement)
 app.command()(signing.sign)
 app.command()(signing.verify)

@@ -23,6 +23,7 @@ from sfumato.auditing.result import Audit, Witness
 from sfumato.auditing.statistical.audit_source import AuditSource
 from sfumato.auditing.statistical.lower_bound import Found, MechanismGame, neighbours, search
 from sfumato.auditing.statistical.sampler import measured_rate
+from sfumato.auditing.summed_changes import units_needed
 from sfumato.errors import InvalidInput, TooLarge
 from sfumato.exact import Number, finite_float, is_whole, positive_fraction, positive_int
 from sfumato.mechanism import Mechanism
@@ -180,7 +181,8 @@ class Claim:
     def of(cls, subject: Any) -> Claim:
         """What a plan or a mechanism says of itself."""
         if isinstance(subject, Plan):
-            steps = (subject.max_per_entity or 1) * subject.policy.units
+            needed = units_needed(subject.policy, np.random.default_rng(11))
+            steps = (subject.max_per_entity or 1) * max(subject.policy.units, needed)
             return cls(subject.mechanism, subject.policy.on_cells, subject.epsilon, steps)
         if isinstance(subject, Mechanism):
             return cls(subject, subject.policy, subject.epsilon, 1)
@@ -236,7 +238,7 @@ def _seen(claim: Claim, found: Found, unproved: str, confidence: float) -> Audit
         epsilon=found.epsilon,
         method="statistical",
         confidence=confidence,
-        witness=Witness(edge=found.pair.edge, databases=found.pair.databases, event=found.event),
+        witness=found.pair.witness(found.event),
         looked_at=(unproved, runs) if unproved else (runs,),
     )
 

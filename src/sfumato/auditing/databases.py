@@ -9,6 +9,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from sfumato._types import Integers
+from sfumato.auditing.result import Witness
 from sfumato.policies import Policy
 
 MOST_TINY_DATABASES = 200  # of one number of records: up to so many, all of them are tried
@@ -26,6 +27,10 @@ class Pair:
     def databases(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """As plain data."""
         return tuple(self.before.tolist()), tuple(self.after.tolist())
+
+    def witness(self, event: str) -> Witness:
+        """These neighbours, and what tells them apart."""
+        return Witness(edge=self.edge, databases=self.databases, event=event)
 
 
 def pair(base: Integers, edge: tuple[int, int], records: int = 1) -> Pair:

@@ -22,7 +22,7 @@ from sfumato._types import Floats, Integers
 from sfumato.auditing.databases import Pair, bases
 from sfumato.auditing.record_changes import changes
 from sfumato.auditing.result import Audit, Witness
-from sfumato.auditing.statistical.lower_bound import Found, neighbours, search
+from sfumato.auditing.statistical.lower_bound import neighbours, search
 from sfumato.auditing.statistical.outputs import Outputs
 from sfumato.errors import InvalidInput
 from sfumato.exact import shown
@@ -41,6 +41,10 @@ class Given:
     number: int
     before: Any
     after: Any
+
+    def witness(self, event: str) -> Witness:
+        """Which of the neighbours given, and what tells them apart."""
+        return Witness(event=f"inputs[{self.number}]; {event}")
 
 
 @dataclass(eq=False)
@@ -112,15 +116,9 @@ def audit_function(
         epsilon=found.epsilon,
         method="statistical",
         confidence=confidence,
-        witness=_witness(found),
+        witness=found.pair.witness(found.event),
         looked_at=(f"{found.pairs} pairs of neighbours, one of them with {found.runs:,} fresh runs",),
     )
-
-
-def _witness(found: Found) -> Witness:
-    if isinstance(found.pair, Given):
-        return Witness(event=f"inputs[{found.pair.number}]; {found.event}")
-    return Witness(edge=found.pair.edge, databases=found.pair.databases, event=found.event)
 
 
 def _pairs(policy: Policy | None, inputs: Any, records: int, rng: np.random.Generator) -> list[Pair] | list[Given]:

@@ -7,6 +7,7 @@ holds as often as it says. Nothing here sees data: whatever is computed from rel
 from sfumato.figures.changes import Difference, PercentChange, PercentChanges, difference, percent_change
 from sfumato.figures.combined import added, scaled
 from sfumato.figures.rates import Rates, rate
+from sfumato.figures.rules import Rules
 from sfumato.figures.suppression import Suppressed, suppress
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "PercentChange",
     "PercentChanges",
     "Rates",
+    "Rules",
     "Suppressed",
     "added",
     "difference",

@@ -21,8 +21,10 @@ from sfumato.figures.weights import CHUNK, Part, Weights, Which
 from sfumato.mechanism import NoiseModel
 from sfumato.noise import DiscreteLaplace
 from sfumato.release.intervals import group_margins
-from sfumato.release.laws import Group
+from sfumato.release.laws import SMOOTH, Group, cautious, smooth_quantile
 
+# Kinds of coefficients that are listed; beyond, their sums say enough.
+MOST_KINDS = 2048
 # Digits to which coefficients are told apart, of the largest.
 _DIGITS = 12
 _FIXED = np.random.default_rng(0).uniform(1, 2, 64)  # to tell columns apart by one number; any will do
@@ -36,12 +38,60 @@ class Term:
     counts: Floats
     noise: DiscreteLaplace
 
+    def at(self, rows: Integers) -> Term:
+        """Some of the rows."""
+        return Term(self.coefficients[rows], self.counts[rows], self.noise)
+
+    def group(self, weights: Floats) -> Group:
+        """The noise in sums of the figures."""
+        return np.einsum("rk,rkm->rm", weights, self.coefficients), self.counts, self.noise
+
+    def powers(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """(Σ c², Σ c⁴, the largest |c|) in sums of the figures."""
+        c, n, _ = self.group(weights)
+        return (n * c**2).sum(axis=-1), (n * c**4).sum(axis=-1), np.abs(c).max(axis=-1, initial=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """Noise of one law that reaches figures in too many ways to list: sums over the products of two coefficients, and
+    of four, and the largest coefficient of each figure.
+    """
+
+    second: Floats
+    fourth: Floats
+    largest: Floats
+    noise: DiscreteLaplace
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[Floats, Floats]], noise: DiscreteLaplace) -> Summed:
+        """From (coefficients, how often each occurs) of every row."""
+        second, fourth = [], []
+        for c, n in rows:
+            pairs = (c[:, None, :] * c[None, :, :]).reshape(len(c) ** 2, -1)
+            second.append(pairs @ n)
+            fourth.append((pairs * n) @ pairs.T)
+        largest = [np.abs(c).max(axis=1, initial=0.0) for c, _ in rows]
+        return cls(np.stack(second), np.stack(fourth), np.stack(largest), noise)
+
+    def at(self, rows: Integers) -> Summed:
+        """Some of the rows."""
+        return Summed(self.second[rows], self.fourth[rows], self.largest[rows], self.noise)
+
+    def powers(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """(Σ c², Σ c⁴, at least the largest |c|) in sums of the figures."""
+        pairs = (weights[:, :, None] * weights[:, None, :]).reshape(len(weights), -1)
+        second = np.maximum((pairs * self.second).sum(axis=-1), 0.0)
+        fourth = np.maximum(np.einsum("ri,rij,rj->r", pairs, self.fourth, pairs), 0.0)
+        return second, fourth, (np.abs(weights) * self.largest).sum(axis=-1)
+
 
 @dataclass(frozen=True, eq=False)
 class Joint:
     """The law of a few figures together, in many rows that have nothing to do with each other."""
 
     terms: tuple[Term, ...]
+    summed: tuple[Summed, ...] = ()
 
     @classmethod
     def joined(cls, parts: Sequence[Joint]) -> Joint:
@@ -56,27 +106,48 @@ class Joint:
             terms.append(Term(coefficients, counts, same[0].noise))
         return cls(tuple(terms))
 
+    @property
+    def _every(self) -> tuple[Term | Summed, ...]:
+        return (*self.terms, *self.summed)
+
     def at(self, rows: Integers) -> Joint:
         """Some of the rows."""
-        return Joint(tuple(Term(t.coefficients[rows], t.counts[rows], t.noise) for t in self.terms))
-
-    def groups(self, weights: Floats) -> list[Group]:
-        """The noise in sums of the figures with these weights, (rows, figures)."""
-        return [(np.einsum("rk,rkm->rm", weights, t.coefficients), t.counts, t.noise) for t in self.terms]
+        return Joint(tuple(t.at(rows) for t in self.terms), tuple(t.at(rows) for t in self.summed))
 
     def margins(self, weights: Floats, confidence: float) -> tuple[Floats, Floats]:
         """(standard error, half-width) of such sums."""
-        return group_margins(self.groups(weights), confidence)
+        if not self.summed:
+            return group_margins([term.group(weights) for term in self.terms], confidence)
+        return self._by_powers(weights, confidence)
 
     def deviations(self, weights: Floats) -> Floats:
         """Their standard errors."""
-        found = [t[2].variance * (t[1] * t[0] ** 2).sum(axis=-1) for t in self.groups(weights)]
+        found = [term.noise.variance * term.powers(weights)[0] for term in self._every]
         return np.sqrt(sum(found, np.zeros(len(weights))))
 
+    def _by_powers(self, weights: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """As `sfumato.release.intervals` has it where noises are not listed: by two cumulants where none of them is
+        large beside the others; else by the widest law that a bound on the largest leaves.
+        """
+        variance, fourth, tails, steepest, largest = np.zeros((5, len(weights)))
+        for term in self._every:
+            second, power, size = term.powers(weights)
+            variance += term.noise.variance * second
+            fourth += term.noise.fourth_cumulant * power
+            tails += 2 * term.noise.scale**2 * second
+            steepest = np.maximum(steepest, 6 * (size * term.noise.scale) ** 2)
+            largest = np.maximum(largest, size)
+        deviation, wanted = np.sqrt(variance), cautious(confidence)
+        smooth = deviation * smooth_quantile(variance, fourth, wanted)
+        bound = np.minimum(steepest * tails, 3.0 * tails**2)
+        wide = np.sqrt(tails) * smooth_quantile(tails, bound, wanted, at_most=True)
+        margin = np.where(deviation < SMOOTH * largest, wide, smooth) + 0.5 * largest
+        return deviation, np.where(deviation > 0, margin, 0.0)
 
-def joint(figures: Sequence[tuple[Reading, Which]], rows: slice) -> Joint:
-    """The law of some figures, each of them told of one release, in these rows."""
-    terms: list[Term] = []
+
+def joint(figures: Sequence[tuple[Reading, Which]], rows: slice, *, most: float = MOST_KINDS) -> Joint:
+    """The law of some figures, each of them told of one release, in these rows; with at most so many kinds listed."""
+    terms, summed = list[Term](), list[Summed]()
     order = sorted(range(len(figures)), key=lambda i: figures[i][0].source)
     for _, some in groupby(order, key=lambda i: figures[i][0].source):
         own = list(some)
@@ -85,9 +156,16 @@ def joint(figures: Sequence[tuple[Reading, Which]], rows: slice) -> Joint:
         for t, block in enumerate(model.blocks):
             units = np.array([[figures[i][0].view.unit] for i in own])
             listed = [(columns * units, counts) for columns, counts in _listed(model, t, asked, rows)]
-            coefficients, counts = _padded(listed, own, len(figures))
-            terms.append(Term(coefficients, counts, block.noise))
-    return Joint(tuple(terms))
+            if max((len(counts) for _, counts in listed), default=0) <= most:
+                coefficients, counts = _padded(listed, own, len(figures))
+                terms.append(Term(coefficients, counts, block.noise))
+                continue
+            among = []
+            for columns, counts in listed:
+                among.append((np.zeros((len(figures), len(counts))), counts))
+                among[-1][0][own] = columns
+            summed.append(Summed.of(among, block.noise))
+    return Joint(tuple(terms), tuple(summed))
 
 
 def _padded(listed: list[tuple[Floats, Floats]], own: list[int], figures: int) -> tuple[Floats, Floats]:

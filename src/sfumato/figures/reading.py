@@ -64,6 +64,11 @@ class Reading:
         return self._seen[0]
 
     @property
+    def seen(self) -> Asked:
+        """The question in the words of what answers: of a release of tables, the table that it is about."""
+        return self._seen[1]
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """That of the answers."""
         return self.question.shape if self.matrix is None else (self.weights.rows,)

@@ -50,7 +50,8 @@ class Suppressed(Sheet):
     """The figures that rules let be shown; others are missing, and `reason` says why.
 
     `shown` of `all` figures are there. `empty` bounds the expected share of those shown that are empty in truth.
-    `level` is the confidence that the intervals were made at: with the false coverage rate a higher one.
+    `level` is the confidence that the intervals were made at: a higher one where they hold `together`, by the false
+    coverage rate.
 
     >>> plan = sf.plan(sf.unbounded(sf.Line(0, 4, cells=4)), sf.histogram(), epsilon=1)
     >>> release = plan.publish(np.array([0, 2, 90, 40]))
@@ -64,7 +65,8 @@ class Suppressed(Sheet):
     all: int
     empty: float
     level: float
-    rules: tuple[str, ...]
+    together: bool
+    rules: Rules
 
     def _words(self) -> Mapping[str, Any]:
         return {"reason": self.reason}
@@ -75,13 +77,13 @@ class Suppressed(Sheet):
     @property
     def summary(self) -> str:
         """How much is shown, what the intervals mean, and how much of it may be empty."""
-        rules = ", ".join(self.rules)
+        rules = ", ".join(self.rules.words)
         if not self.shown:
             return (
                 f"Nothing is shown: all {self.all:,} figures are suppressed ({rules}). Ask for larger groups, or give "
                 "milder rules."
             )
-        if self.level == self.confidence:
+        if not self.together:
             holds = (
                 f"Each interval holds at least {self.confidence:.0%} of the times that its figure is shown; near the "
                 "threshold its lower end is 0, since noise alone may have lifted the figure there."
@@ -91,34 +93,27 @@ class Suppressed(Sheet):
                 f"Of the intervals shown at most {1 - self.confidence:.0%} miss, in expectation (false coverage rate): "
                 f"each was made at {self.level:.2%}."
             )
-        return (
-            f"{self.shown:,} of {self.all:,} figures are shown ({rules}). {holds} In expectation at most "
-            f"{self.empty:.2%} of those shown are empty in truth."
-        )
+        share = "less than 0.01%" if self.empty < 1e-4 else f"at most {self.empty:.2%}"
+        empty = f" In expectation {share} of those shown are empty in truth." if self.rules.by_figure else ""
+        return f"{self.shown:,} of {self.all:,} figures are shown ({rules}). {holds}{empty}"
 
 
 def suppress(
     release: Release,
+    rules: Rules,
     *,
     by: str | Iterable[str] | None = None,
     where: Mapping[str, Any] | None = None,
-    below: float | None = None,
-    relative_error: float | None = None,
-    off_by: float | None = None,
-    chance: float | None = None,
-    min_area: str | None = None,
-    largest: int | None = None,
     intervals: str | None = None,
     confidence: float = 0.95,
 ) -> Suppressed:
     """What `release.suppress` gives."""
-    confidence = check_confidence(confidence)
+    confidence, largest = check_confidence(confidence), rules.largest
     if release.values is not None and release.values.entities is None:
         raise InvalidInput(
             f"this release is of {release.values.describe()}, and rules for small figures are about numbers of records "
             "or of people. Nothing was suppressed. Suppress by a release of records on the same cells."
         )
-    rules = Rules.of(below, relative_error, off_by, chance, min_area, largest)
     if intervals is None:
         intervals = INTERVALS[0] if largest is None else INTERVALS[1]
     _check(intervals, largest)
@@ -146,7 +141,8 @@ def suppress(
         plain = reading.answer(level, "bracket")
         low[there], high[there] = np.ravel(plain.low)[there], np.ravel(plain.high)[there]
     elif count:
-        for kind in np.unique(laws.of[there]).tolist():
+        low[there] = high[there] = values[there]  # what is public is exact
+        for kind in np.unique(laws.of[there & (laws.deviations[laws.of] > 0)]).tolist():
             own = np.flatnonzero(there & (laws.of == kind))
             law = Selected(laws.tail(kind), float(thresholds[kind]), confidence)
             low[own], high[own] = law.intervals(values[own])
@@ -166,7 +162,8 @@ def suppress(
         all=len(values),
         empty=empty,
         level=level,
-        rules=rules.words,
+        together=intervals == INTERVALS[1],
+        rules=rules,
     )
 
 
@@ -207,13 +204,14 @@ class Laws:
 def _laws(reading: Reading) -> Laws:
     """Figures whose noise is alike share a law."""
     model = reading.model
-    whole = reading.question.keys and len(reading.question.keys) == len(model.shape)
-    if whole and not reading.question.levels and reading.weights.rows == int(np.prod(model.shape)):
-        order = [key.position for key in reading.question.keys]
+    question = reading.seen
+    whole = len(question.keys) == len(model.shape) and not question.levels
+    if whole and reading.weights.rows == int(np.prod(model.shape)):
+        order = [key.position for key in question.keys]
         kinds = np.transpose(model.cell_kinds, order).ravel()
         _, first, of = np.unique(kinds, return_index=True, return_inverse=True)
         cells = np.transpose(np.arange(kinds.size).reshape(model.shape), order).ravel()[first]
-        law = joint([(Reading(reading.release, reading.question, cells=cells), "value")], slice(None))
+        law = joint([(Reading(reading.release, reading.question, cells=cells), "value")], slice(None), most=np.inf)
         return Laws(law, of.ravel())
     known: dict[bytes, int] = {}
     of, firsts = np.empty(reading.weights.rows, dtype=np.int64), list[Joint]()
@@ -221,7 +219,7 @@ def _laws(reading: Reading) -> Laws:
     step = max(1, min(_ROWS, _ENTRIES // max(cols, 1)))
     for at in range(0, len(of), step):
         rows = slice(at, min(at + step, len(of)))
-        law = joint([(reading, "value")], rows)
+        law = joint([(reading, "value")], rows, most=np.inf)
         for row in range(rows.stop - rows.start):
             key = b"".join(
                 np.round(np.sort(np.abs(t.coefficients[row, 0]) + 1j * t.counts[row]), 9).tobytes() for t in law.terms

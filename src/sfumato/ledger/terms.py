@@ -120,7 +120,7 @@ def record_of(policy: Policy) -> Record | None:
         return None
     try:
         record = Record.of(policy.relation, policy.unchanged)
-        return record if price(record, policy) == 1 else None
+        return record if price(record, policy.on_records) == 1 else None
     except (InvalidInput, PolicyMismatch, TooLarge):
         return None
 
@@ -145,8 +145,8 @@ def exchanged(target: Account, other: Account) -> int | None:
 
     ε under different relations do not add: only the same relation and unit, or a policy whose price the target knows.
     """
-    if None in (target.unit, other.unit):
-        return None
+    if any(one.unit is None or one.fingerprint is one.record_digest is None for one in (target, other)):
+        return None  # one that has no terms yet promises nothing that could be exchanged
     if target.terms == other.terms:
         return 1
     policy = rows.policy_of(other)

@@ -158,8 +158,8 @@ def of_people(domain: Domain, relation: Relation, counted: People, public: Itera
         name="values",
         arguments=_arguments(both, (), False, counted),
         words=(
-            f"published are {counted.describe()}; one record changes, comes or goes in any way, and with it at most "
-            "one of the cells that its person is counted in changes, appears or vanishes, wherever that lies"
+            "one record changes, comes or goes in any way, and with it at most one of the cells that its person is "
+            f"counted in changes, appears or vanishes, wherever that lies; published are {counted.describe()}"
         ),
         relation=both,
         counted=counted,

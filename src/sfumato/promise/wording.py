@@ -138,7 +138,7 @@ def unit_words(guarantee: Guarantee) -> str:
     if guarantee.policy.covers_persons and guarantee.unit == "person":
         cells = "1 cell" if most == 1 else f"{most} cells"
         return (
-            f"Unit: one person, who is counted in at most {cells}. All records of one person, however many, may "
+            f"one person, who is counted in at most {cells}. All records of one person, however many, may "
             "change, come or go at once: that is one step for each of these cells at most."
         )
     if guarantee.unit == "person":
@@ -283,6 +283,9 @@ def _known_of_values(policy: Policy) -> Iterator[str]:
         stays = [name for name in (*(f.name for f in policy.domain.factors), values.name) if name not in named]
         if stays:
             yield f"No step changes its {' and '.join(stays)}: which a record has is not hidden."
+        if values.name in named:
+            none = f"A record without a {values.name} is none"
+            yield f"{none}: that one has a value at all is not hidden by a change of it."
 
 
 def _multiple(epsilon: Fraction, steps: float) -> str:

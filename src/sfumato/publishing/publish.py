@@ -43,6 +43,7 @@ def publish(
     vault: Vault | None = None,
     label: str | None = None,
     source: Source | None = None,
+    release_id: str | None = None,
 ) -> Release:
     """Publish counts (or raw points) by a plan.
 
@@ -55,13 +56,14 @@ def publish(
     a `sf.NoLedgerWarning` says, once, that nobody adds up what is spent. A step of a stream's account takes the place
     of a ledger in `sfumato.stream`. With a vault the noise is kept there, encrypted, before the release is handed out,
     and the release can be refined later. `source` is for tests and papers: a seeded one makes a release that says it is
-    not private, and neither ledger nor vault takes it.
+    not private, and neither ledger nor vault takes it. `release_id` is the name of the release where whoever publishes
+    wrote it down beforehand, to know after a crash whether it was charged; it is drawn here otherwise.
     """
     values, bound = private_counts(plan.policy, plan.max_per_entity, counts, points, plan.mechanism)
     randomness = SystemSource() if source is None else require(source)
     private = randomness.private and are_private(counts)
     guarantee = replace(plan.guarantee.counted(bound), private=private)
-    release_id = secrets.token_hex(16)
+    release_id = release_id or secrets.token_hex(16)
     total = int(plan.mechanism.records(values)) if plan.policy.total_is_public else None
     mechanism = plan.mechanism if total is None else plan.mechanism.for_total(total)
     require_kept(mechanism, guarantee)

@@ -39,6 +39,11 @@ def rescued(release: Release, what: str, error: BaseException, *, ledger: Path |
     return _undelivered(what, error, "the release was", kept, said)
 
 
+def found(release_id: str, *, ledger: Path | None) -> Path | None:
+    """Where a release waits in an outbox, if it does."""
+    return next((kept for one in _folders(ledger) if (kept := one / f"{release_id}.sfumato").is_file()), None)
+
+
 def rescued_parts(releases: Sequence[Release], what: str, error: BaseException, *, ledger: Path | None) -> Undelivered:
     """The same for the releases of several parts: in a folder of their own, numbered in the order of the parts."""
     folder = releases[0].id

@@ -21,6 +21,7 @@ from sfumato.release.answer import Answer
 from sfumato.release.answering import answered, every_cell, queried, tabled
 from sfumato.release.asking import asked
 from sfumato.release.brackets import check_cut
+from sfumato.release.figured import Figured
 from sfumato.release.intervals import check_confidence
 from sfumato.release.origin import Origin
 from sfumato.release.outward import Outward
@@ -30,12 +31,11 @@ from sfumato.release.table import Table
 from sfumato.vault import Vault
 
 if TYPE_CHECKING:
-    from sfumato.figures import Rates, Suppressed
     from sfumato.publication import Publication
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Release(Seen, Outward):
+class Release(Seen, Outward, Figured):
     """Estimated counts of every cell, and all that is needed to answer queries on them with honest errors.
 
     `counts` of a linear mechanism are unbiased, and may be negative or fractional; `adjusted()` makes them look like
@@ -171,57 +171,6 @@ class Release(Seen, Outward):
             raise InvalidInput("marginal() needs names of axes or factors. The total is release.answer().")
         question = asked(self.domain, None, {}, None, names, "bracket")
         return replace(tabled(*self._seen(question), confidence, "bracket"), _law=(self, question))
-
-    def rate(
-        self,
-        case: Any,
-        *,
-        by: str | Iterable[str] | None = None,
-        over: Any = None,
-        per: float = 1,
-        where: Mapping[str, Any] | None = None,
-        confidence: float = 0.95,
-        cut: str = "bracket",
-    ) -> Rates:
-        """The share of the records that are a case, in each group; or cases by another denominator, for each `per`.
-
-        `case` is a label of an attribute, a list of labels that are taken together, or a mapping from names to what
-        makes a case. `over` is what to divide by: all records of this release, unless it is another release, whose
-        noise is independent, or a public table: a mapping from the names of the groups to numbers, a frame, or numbers
-        in the domain's order. `by`, `where` and `cut` are those of `answer`. See `sfumato.figures.rates`.
-
-        Intervals hold the true rate over the noise of both parts. Where a denominator may be zero they have no upper
-        end, which is then infinite. See `sf.difference` for changes.
-
-        >>> space = sf.Categories(["north", "south"], name="region") * sf.Categories(["ill", "well"], name="state")
-        >>> release = sf.plan(sf.unbounded(space), sf.histogram(), epsilon=1).publish(np.array([[30, 970], [2, 3]]))
-        >>> release.rate(case="ill", by="region", per=100_000, over={"north": 52_000, "south": 310}).value.shape
-        (2,)
-        """
-        from sfumato.figures import rate  # the door to rates, changes and suppression
-
-        return rate(self, case, by=by, over=over, per=per, where=where, confidence=confidence, cut=cut)
-
-    def suppress(self, **rules: Any) -> Suppressed:
-        """The figures that rules on released figures let be shown, one a cell, or a group with `by`; others are
-        missing, with a reason. All rules that are given must hold.
-
-        `below`: at least so many. `relative_error`: a standard error of at most this share of the figure. `off_by` and
-        `chance` (0.05): a chance of at most this that the noise is more than this share of the figure. `min_area`: a
-        group of at least "3 km2". `largest`: among so many largest. `by` and `where` are those of `answer`.
-
-        Intervals hold as often as `confidence` (0.95) says *given that the figure is shown*; with
-        `intervals="false coverage"`, and always with `largest`, all that are shown together do. See
-        `sfumato.figures.suppression`.
-
-        >>> line = sf.Line(0, 4, cells=4)
-        >>> release = sf.plan(sf.unbounded(line), sf.histogram(), epsilon=1).publish(np.array([0, 2, 90, 40]))
-        >>> release.suppress(below=20, off_by=0.1).to_frame().column_names
-        ['x_low', 'x_high', 'value', 'low', 'high', 'reason']
-        """
-        from sfumato.figures import suppress
-
-        return suppress(self, **rules)
 
     def query(self, matrix: Any, *, confidence: float = 0.95) -> Answer:
         """The answers to any linear queries: a (sparse) matrix, one row a query, one column a cell in C order.

@@ -45,8 +45,9 @@ def account_sections(ledger: Ledger, *, release_id: str | None = None) -> Iterat
         in_stream = [name for name in ledger.streams() if _step_of(ledger.stream(name), release_id)]
         cost = sum((entry.cost for entry in charged), Fraction(0))
         if charged:
+            hidden = charged[0].policy
             lines = "one line" if len(charged) == 1 else f"{len(charged)} lines"
-            said.append(f"This release was charged to it: ε = {text(cost)} in {lines}.")
+            said.append(f"This release was charged to it: ε = {text(cost)} in {lines}, as hiding that {hidden}.")
         elif in_stream:
             said.append(f"This release is a step of its stream '{in_stream[0]}'.")
         else:

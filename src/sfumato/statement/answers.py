@@ -29,7 +29,7 @@ def nist(release: Release, ledger: Ledger | None, audits: Sequence[Audit]) -> It
         f"{text(guarantee.epsilon)}, but for a probability of {wording.power(guarantee.slack)} (where noise is cut).",
     )
     yield "What is the unit of privacy?", f"{guarantee.protects}."
-    yield "Which datasets are neighbours?", f"Those in which {policy.describe()}."
+    yield "Which datasets are neighbours?", neighbours(guarantee)
     yield "Is this standard differential privacy?", _standard(policy)
     yield "How do losses add up?", _adding(guarantee, ledger)
     yield (
@@ -62,6 +62,17 @@ def nist(release: Release, ledger: Ledger | None, audits: Sequence[Audit]) -> It
     yield "Was it tested?", _tested(audits)
     yield "How are the records kept, and who can see them?", _NOT_TOLD
     yield "How were they collected?", _NOT_TOLD
+
+
+def neighbours(guarantee: Guarantee) -> str:
+    """Which two datasets the promise speaks of, for a record or for a person."""
+    words = guarantee.policy.describe()
+    if guarantee.unit == "record":
+        return f"Two datasets are neighbours when {words}."
+    return (
+        f"Two datasets are neighbours when the counted records of one person, at most {guarantee.max_per_entity}, "
+        f"change, all at once, each by at most one step: {words}."
+    )
 
 
 def european(guarantee: Guarantee) -> Iterator[tuple[str, str]]:

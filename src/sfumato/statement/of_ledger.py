@@ -17,7 +17,7 @@ def statement_of_ledger(
     """What an account says of itself and of the accounts beside it, for an auditor. See `ledger.statement`."""
     added = checked_facts(facts)
     named = added.get("name", f"account '{ledger.dataset}'")
-    sections = [_not_hidden(), *publishers(added), *account_sections(ledger), together_section(ledger)]
+    sections = [_not_hidden(ledger), *publishers(added), *account_sections(ledger), together_section(ledger)]
     return Statement(
         title=plain(title) if title is not None else plain(f"Privacy statement: {named}"),
         kind="ledger",
@@ -31,11 +31,21 @@ def statement_of_ledger(
     )
 
 
-def _not_hidden() -> Section:
+def _not_hidden(ledger: Ledger) -> Section:
+    fixed, relation, policy = ledger.fixed, ledger.relation, ledger.policy
+    items = []
+    if fixed:
+        items.append(f"Nothing is hidden of the {' and '.join(fixed)} of a record, which is declared fixed.")
+    shown = policy is not None and policy.total_is_public
+    if relation is not None and not (relation.hides_presence or any(rule.places for rule in relation.rules)):
+        shown = True
+    if shown:
+        items.append("That a record is in the data is not hidden: no change that is hidden lets it appear or vanish.")
     return section(
         "not-hidden",
         "Not hidden",
         items=[
+            *items,
             "What an account does not say that it hides: attributes that are declared fixed, and changes that no step "
             "of its relation makes.",
             "Longer changes are hidden less: one of k steps at k times the sums below.",

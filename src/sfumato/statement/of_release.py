@@ -16,7 +16,7 @@ from sfumato.policies import Policy
 from sfumato.promise import Guarantee, wording
 from sfumato.release import Release
 from sfumato.statement.accounts import account_figures, account_sections
-from sfumato.statement.answers import european, is_standard, nist
+from sfumato.statement.answers import european, is_standard, neighbours, nist
 from sfumato.statement.parts import Section, checked_facts, plain, publishers, section, sheet
 from sfumato.statement.statement import Statement
 
@@ -100,11 +100,10 @@ def _unchanged(policy: Policy) -> str:
 
 def _published(release: Release) -> Section:
     tables = release.mechanism.by_tables
-    what = "numbers of records" if release.values is None else release.values.describe()
-    where = f"{release.domain.size:,} cells"
+    counted = "numbers of records" if release.values is None else release.values.describe()
+    what = f"estimated {counted}, in {release.domain.size:,} cells"
     if tables is not None:
-        where = f"{len(tables.tables.sets)} tables, {release.estimates.size:,} figures"
-    what = f"estimated {what}; in {where}" if release.values is not None else f"estimated {what} in {where}"
+        what = f"estimated {counted}, in {len(tables.tables.sets)} tables, {release.estimates.size:,} figures"
     told = [("Release", release.id), ("What", what), ("When", when(release.created))]
     told += [(f"Along {name}", words) for name, words in _factors(release)]
     told.append(("Made to answer", release.workload))
@@ -131,7 +130,7 @@ def _factors(release: Release) -> Iterator[tuple[str, str]]:
 
 def _promise(guarantee: Guarantee) -> Section:
     policy = guarantee.policy
-    said = [f"Two datasets are neighbours when {policy.describe()}."]
+    said = [neighbours(guarantee)]
     said.append(
         f"Whatever else somebody knows, this release changes the odds that an observer gives to two neighbouring "
         f"datasets by at most {wording.odds(guarantee.epsilon)} (ε = {text(guarantee.epsilon)})."
@@ -286,7 +285,7 @@ def _figures(release: Release, ledger: Ledger | None, audits: Sequence[Audit]) -
         "guarantee": guarantee.to_dict() | {"policy": _named(guarantee)},
         "mechanism": release.mechanism.spec(),
         "standard": is_standard(guarantee.policy),
-        "units": _records_known(release),
+        "units": _known_units(release),
         "cells": list(release.domain.shape),
         "software": f"sfumato {__version__}",
         "audits": [one.to_dict() for one in audits],
@@ -294,11 +293,10 @@ def _figures(release: Release, ledger: Ledger | None, audits: Sequence[Audit]) -
     }
 
 
-def _records_known(release: Release) -> int | None:
-    """The number of records, where it is public; a public sum of values is none."""
-    guarantee = release.guarantee
-    known = guarantee.policy.total_is_public and guarantee.unit == "record" and release.values is None
-    return int(release.total) if known and release.total is not None else None
+def _known_units(release: Release) -> int | float | None:
+    """The number of records, where it is public and what is counted."""
+    known = release.guarantee.policy.total_is_public and release.guarantee.unit == "record"
+    return release.total if known and release.values is None else None
 
 
 def _named(guarantee: Guarantee) -> dict[str, Any]:

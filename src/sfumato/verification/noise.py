@@ -75,16 +75,17 @@ def _audited(release: Release) -> Fraction | None:
         return None
     try:
         found = audit(mechanism, method="exact", seconds=SECONDS_OF_AUDIT, seed=1)
-    except SfumatoError:  # no form that it knows: nothing is concluded
+    except SfumatoError:  # no form that it knows, or no proof in time: nothing is concluded
         return None
-    return found.epsilon if isinstance(found.epsilon, Fraction) else Fraction(10**9)
+    return found.epsilon if found.method == "exact" and isinstance(found.epsilon, Fraction) else None
 
 
 def _figures(release: Release) -> Check:
     """Whether public totals are whole, and estimates follow from the noisy integers where these are in the file."""
     public = release.guarantee.policy.total_is_public
     total = float(release.mechanism.records(release.estimates))
-    whole = not public or (total >= 0 and abs(total - round(total)) <= _CLOSE * max(abs(total), 1.0))
+    signed = release.values is not None and release.values.signed
+    whole = not public or ((total >= 0 or signed) and abs(total - round(total)) <= _CLOSE * max(abs(total), 1.0))
     if not whole:
         words = "the number of records is public under its policy, and what the file holds sums to no such number"
         return Check(name="figures", outcome="fails", words=words)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from sfumato.errors import FileFormatError, InvalidInput
+from sfumato.ledger import Ledger
 from sfumato.release.files import from_bytes
 from sfumato.signing import SUFFIX, SigningKey, public_key
 from sfumato.verification.ledgers import Given, check_ledger
@@ -49,6 +50,11 @@ def verify(
     expected = None if key is None else public_key(key)
     if dataset is not None and ledger is None:
         raise InvalidInput(f"dataset={dataset!r} names an account, and no ledger is given. Nothing was verified.")
+    if dataset is not None and isinstance(ledger, Ledger) and dataset != ledger.dataset:
+        raise InvalidInput(
+            f"dataset={dataset!r} is not the account of the ledger that is given, '{ledger.dataset}'. Nothing was "
+            "verified. Leave dataset out, or give the ledger's path."
+        )
     content = place.read_bytes()  # a file that is not there is the system's own error
     signature = check_signature(place, content, expected)
     if not content.startswith(_PARQUET):
