@@ -166,7 +166,7 @@ class Jobs:
                     ledger=account,
                     vault=vault,
                     label=publication.account.label,
-                    release_id=claim.intended(account),
+                    release_id=claim.intended(),
                 )
                 job.phase = "writing"
                 deliver(release, file, ledger=budget)
