@@ -4,17 +4,21 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 
-.PHONY: demo test lint quick bench page docs package clean
+.PHONY: demo test lint quick bench page docs package clean java
 
 demo: $(VENV)/.demo
 	$(BIN)/sfumato demo
 	@echo "Here python and sfumato live in $(VENV); for this shell: source $(BIN)/activate"
 
-test: $(VENV)/.test lint
+test: $(VENV)/.test lint java
 	$(BIN)/python -m pytest -n $(JOBS)
 
 quick: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+# The tests on a real cluster of Spark need it; without it they are skipped, each with its reason.
+java:
+	@command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null || echo "There is no Java (17 or later), and the tests on Spark will be skipped. On Debian and Ubuntu: apt-get install default-jre-headless; on macOS: brew install openjdk@17; else set JAVA_HOME."
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

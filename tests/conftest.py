@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Elsewhere a warning about the data or about what was declared fails a test, so that it cannot come needlessly.
 
-    What is slow comes first: at the end, when one process has nothing left to take over, all that runs is short.
+    What needs Spark comes first of all: it lies together at the head of one process's share, and what another one takes
+    over is the tail, so that one process starts the cluster. Then what is slow: at the end, when one process has
+    nothing left to take over, all that runs is short.
     """
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=lambda item: (item.get_closest_marker("spark") is None, item.get_closest_marker("slow") is None))
     for item in items:
         if item.path.parent.name == "counting":
             item.add_marker(pytest.mark.filterwarnings("ignore::sfumato.DataWarning"), append=False)
@@ -60,3 +63,25 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log)
+
+
+BROWSER = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync", "--disable-background-networking"]
+BROWSER += [
+    "--disable-component-update",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+]  # maps draw by WebGL
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Chromium as it is installed, one for all tests of a session: Playwright is started once in a process."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("needs Chromium, which is not installed here")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=BROWSER)
+        yield browser
+        browser.close()

@@ -13,7 +13,7 @@ OUTSIDE = {"changelog": DOCS.parent / "CHANGELOG.md", "contributing": DOCS.paren
 
 TUTORIALS = "five-minutes rides health year coarse-and-fine tables trips nightly auditing mechanism"
 GUIDES = (
-    "hiding counting bounds questions answers figures sums showing studio geography publication ledger "
+    "hiding counting engines bounds questions answers figures sums showing studio geography publication ledger "
     "streams jobs gradual quantiles statement audit"
 )
 EXPLANATIONS = "decision home persons choosing errorbars guarantees security regulators mechanisms"

@@ -1,39 +1,15 @@
-"""A studio in a process of its own, and a browser before it."""
+"""A studio in a process of its own."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
 
 PATIENCE = 120_000
 """Milliseconds after which something is taken to never happen: a limit for failures, nothing waits that long."""
-
-_SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--use-angle=swiftshader",  # MapLibre draws by WebGL
-    "--enable-unsafe-swiftshader",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
-
-def chromium():
-    """Debian's Chromium or another one that is installed; None where there is none."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return next((found for name in names if (found := shutil.which(name))), None)
-
-
-def launched(playwright):
-    """A browser without a window."""
-    return playwright.chromium.launch(executable_path=chromium(), args=_SWITCHES)
-
 
 # The command; and the same, publishing when a file called `go` is there.
 _COMMAND = "from sfumato.app.cli import main; main()"

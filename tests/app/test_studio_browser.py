@@ -15,17 +15,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studio_browser import PATIENCE, chromium, launched, running
+from studio_browser import PATIENCE, running
 
 import sfumato as sf
 
 pytest.importorskip("starlette", reason="needs sfumato[studio]")
 pytest.importorskip("uvicorn", reason="needs sfumato[studio]")
 api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-pytestmark = [
-    pytest.mark.slow,  # a browser that draws without a graphics card
-    pytest.mark.skipif(chromium() is None, reason="no Chromium is installed"),
-]
+pytestmark = pytest.mark.slow  # a browser that draws without a graphics card
 
 HERE = Path(__file__).resolve().parent
 SPEC = """\
@@ -53,14 +50,6 @@ file = "visits.sfumato"
 SECRET = 7_391_246_815  # a value of the data that stands nowhere else
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with api.sync_playwright() as playwright:
-        made = launched(playwright)
-        yield made
-        made.close()
-
-
 @pytest.fixture
 def folder(tmp_path):
     """Visits of made-up people, most of them in three places."""
@@ -83,8 +72,8 @@ def described(folder):
 class Watched:
     """A page, and all that it asked for, was told, and complained of."""
 
-    def __init__(self, browser, studio, **more):
-        self.context = browser.new_context(**({"viewport": {"width": 1400, "height": 950}} | more))
+    def __init__(self, chromium, studio, **more):
+        self.context = chromium.new_context(**({"viewport": {"width": 1400, "height": 950}} | more))
         self.context.set_default_timeout(PATIENCE)
         self.studio, self.asked, self.told, self.complaints = studio, [], [], []
         self.page = self.open(studio.link)
@@ -120,8 +109,8 @@ class Watched:
 
 
 @contextmanager
-def watched(browser, studio, **more):
-    found = Watched(browser, studio, **more)
+def watched(chromium, studio, **more):
+    found = Watched(chromium, studio, **more)
     try:
         yield found
     finally:
@@ -157,8 +146,8 @@ def left(folder):
     return sf.Ledger(folder / "budget.db").remaining
 
 
-def test_from_a_file_to_an_explored_release(browser, folder):
-    with running(folder, "visits.csv") as studio, watched(browser, studio) as seen:
+def test_from_a_file_to_an_explored_release(chromium, folder):
+    with running(folder, "visits.csv") as studio, watched(chromium, studio) as seen:
         page = seen.page
         assert "token" not in page.url
         page.get_by_label("Column of x (longitude)").wait_for()
@@ -269,8 +258,8 @@ def tab_to(page, name, most=200):
     raise AssertionError(f"{name} is not reached by Tab")
 
 
-def test_by_keys_alone(browser, described):
-    with running(described, "visits.toml") as studio, watched(browser, studio) as seen:
+def test_by_keys_alone(chromium, described):
+    with running(described, "visits.toml") as studio, watched(chromium, studio) as seen:
         page = seen.page
         page.get_by_text("1,024 cells").wait_for()
         tab_to(page, "Publish")
@@ -308,8 +297,8 @@ def press(page):
     page.get_by_role("dialog").get_by_role("button", name="Publish").click()
 
 
-def test_reloaded_while_it_publishes_and_pressed_in_another_tab_it_is_charged_once(browser, described):
-    with running(described, "visits.toml", waits=True) as studio, watched(browser, studio) as seen:
+def test_reloaded_while_it_publishes_and_pressed_in_another_tab_it_is_charged_once(chromium, described):
+    with running(described, "visits.toml", waits=True) as studio, watched(chromium, studio) as seen:
         page = seen.page
         go(page, "Publish")
         page.get_by_text("of 3 left").wait_for()
@@ -331,8 +320,8 @@ def test_reloaded_while_it_publishes_and_pressed_in_another_tab_it_is_charged_on
         seen.require_clean()
 
 
-def test_a_killed_studio_leaves_the_ledger_whole_and_is_gone_on_with(browser, described):
-    with running(described, "visits.toml", waits=True) as studio, watched(browser, studio) as seen:
+def test_a_killed_studio_leaves_the_ledger_whole_and_is_gone_on_with(chromium, described):
+    with running(described, "visits.toml", waits=True) as studio, watched(chromium, studio) as seen:
         page = seen.page
         go(page, "Publish")
         page.get_by_text("of 3 left").wait_for()
@@ -343,7 +332,7 @@ def test_a_killed_studio_leaves_the_ledger_whole_and_is_gone_on_with(browser, de
     ledger = sf.Ledger(described / "budget.db")
     ledger.check()
     assert ledger.spent == 0 and not (described / "visits.sfumato").exists()
-    with running(described, "visits.toml") as studio, watched(browser, studio) as seen:
+    with running(described, "visits.toml") as studio, watched(chromium, studio) as seen:
         go(seen.page, "Publish")
         press(seen.page)
         seen.page.get_by_text("Published visits.sfumato.").wait_for()
@@ -391,10 +380,10 @@ def another_site(page):
         server.server_close()
 
 
-def test_wrong_tokens_other_sites_and_other_names_are_told_nothing(browser, described):
-    with running(described, "visits.toml") as studio, watched(browser, studio) as seen:
+def test_wrong_tokens_other_sites_and_other_names_are_told_nothing(chromium, described):
+    with running(described, "visits.toml") as studio, watched(chromium, studio) as seen:
         seen.page.get_by_text("1,024 cells").wait_for()
-        stranger = browser.new_context()  # knows the link, which was used
+        stranger = chromium.new_context()  # knows the link, which was used
         page = stranger.new_page()
         for link in (studio.link, studio.origin + "/?token=guess", studio.origin + "/"):
             answer = page.goto(link)
@@ -410,8 +399,8 @@ def test_wrong_tokens_other_sites_and_other_names_are_told_nothing(browser, desc
         assert left(described) == 3 and not (described / "visits.sfumato").exists()
 
 
-def test_what_is_refused_is_said_beside_its_field(browser, described):
-    with running(described, "visits.toml") as studio, watched(browser, studio) as seen:
+def test_what_is_refused_is_said_beside_its_field(chromium, described):
+    with running(described, "visits.toml") as studio, watched(chromium, studio) as seen:
         page = seen.page
         bounds = page.get_by_label("Bounds: west, south, east, north")
         bounds.fill("-74.1, 40.8, -73.9, 40.6")
@@ -440,11 +429,11 @@ FACES = ("Describe", "Plan", "Publish", "Explore", "Budget")
 @pytest.mark.parametrize(
     ("scheme", "width", "height"), [("light", 1400, 950), ("dark", 390, 844)], ids=["wide-light", "narrow-dark"]
 )
-def test_nothing_is_wrong_for_those_who_see_or_hear_otherwise(browser, described, scheme, width, height):
+def test_nothing_is_wrong_for_those_who_see_or_hear_otherwise(chromium, described, scheme, width, height):
     publication = sf.load_publication(described / "visits.toml")
     publication.publish().save(described / "visits.sfumato")
     more = {"color_scheme": scheme, "viewport": {"width": width, "height": height}}
-    with running(described, "visits.toml") as studio, watched(browser, studio, **more) as seen:
+    with running(described, "visits.toml") as studio, watched(chromium, studio, **more) as seen:
         page = seen.page
         page.get_by_text("1,024 cells").wait_for()
         tools = (HERE / "axe-core" / "axe.min.js").read_text(encoding="utf-8")

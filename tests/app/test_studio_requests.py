@@ -255,6 +255,13 @@ def test_hexagons_are_drawn_with_elsewhere_beside_them(post, folder):
     _, cells = post("cells", path="a.sfumato")
     assert len(told["domain"]["place"]["outlines"]) == place.size - 1 == len(unpacked(cells["value"]))
     assert cells["elsewhere"]["value"] == pytest.approx(release.counts[-1])
+    pytest.importorskip("shapely", reason="needs sfumato[geo]")
+    from shapely.geometry import box
+
+    _, told = post("answer", path="a.sfumato", rectangle=[-74.05, 40.65, -73.95, 40.75])
+    answer = release.answer(box(-74.05, 40.65, -73.95, 40.75))
+    assert [told[name] for name in ("value", "low", "high")] == [answer.value, answer.low, answer.high]
+    assert "release.answer(box(-74.05, 40.65, -73.95, 40.75))" in told["python"]
 
 
 def test_curves_where_there_is_no_place(post, folder):

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
+from spark_cluster import ON_SPARK, on_spark, shared
 
 _names = itertools.count()
 
@@ -37,6 +38,7 @@ class Engine:
 
     make: Callable[[pa.Table, Path], Any]
     lacks: frozenset[str] = frozenset()
+    marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
 class Capsule:
@@ -117,6 +119,11 @@ def dask(table: pa.Table, _: Path) -> Any:
     return frame.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3)
 
 
+def spark(table: pa.Table, folder: Path) -> Any:
+    """On a real cluster, in three parts."""
+    return on_spark(table, folder, shared())
+
+
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -139,4 +146,5 @@ ENGINES: dict[str, Engine] = {
     "ibis-sqlite": Engine(ibis_sqlite, FOLDS | {"decimals", "unsigned", "zones", "nan"}),
     "ibis-postgres": Engine(ibis_postgres, FOLDS | {"unsigned"}),
     "dask": Engine(dask),
+    "spark": Engine(spark, frozenset({"unsigned"}), ON_SPARK),
 }

@@ -166,7 +166,7 @@ CASES: dict[str, Callable[[], Case]] = {
 ONCE = ("RecordBatchReader", "Scanner", "Capsule")
 """What can be read once."""
 MATRIX = [
-    pytest.param(engine, case, id=f"{name}-{title}")
+    pytest.param(engine, case, id=f"{name}-{title}", marks=engine.marks)
     for name, engine in ENGINES.items()
     for title, case in CASES.items()
 ]
@@ -218,7 +218,9 @@ def kept_by_hand(persons: NDArray[np.uint64], cells: NDArray[np.int64], limit: i
 
 @pytest.mark.parametrize("limit", [1, 3])
 @pytest.mark.parametrize("named", [False, True], ids=["numbers", "names"])
-@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize(
+    "engine", [pytest.param(engine, id=name, marks=engine.marks) for name, engine in ENGINES.items()]
+)
 def test_the_same_key_keeps_the_same_records_on_every_engine_in_any_order(
     engine: Engine, named: bool, limit: int, tmp_path: Path
 ) -> None:

@@ -137,8 +137,17 @@ def test_changes_over_time_inside_of_one_release() -> None:
     assert found.low < 0 < found.high and "add/remove" in found.statement
     with pytest.raises(sf.InvalidInput, match="one of these was computed from answers"):
         sf.percent_change(new + old, old)
-    with pytest.raises(sf.InvalidInput, match="asked with another confidence or cut"):
+    with pytest.raises(sf.InvalidInput, match=r"confidence=0\.95 and confidence=0\.9 do not go together"):
         sf.percent_change(new, release.answer(t=("2025-01-01", "2026-01-01"), confidence=0.9))
+
+
+def test_tables_of_answers_are_compared_group_by_group() -> None:
+    one, other = (sf.Categories(names, name="mode") for names in (["bus", "bike"], ["bike", "bus"]))
+    new, old = published(sf.unbounded(one), [50, 90]), published(sf.unbounded(other), [80, 40], seed=2)
+    with pytest.raises(sf.InvalidInput, match="these tables have other groups, or the same in another order"):
+        sf.percent_change(new.answer(by="mode"), old.answer(by="mode"))
+    found = sf.percent_change(new.answer(by="mode"), new.answer(by="mode"))
+    assert found.by == ("mode",) and found.value.tolist() == [0, 0]
 
 
 def test_answers_of_one_release_share_their_noise() -> None:

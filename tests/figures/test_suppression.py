@@ -68,15 +68,6 @@ def test_the_plain_interval_would_not_hold() -> None:
     assert chance[low <= 2].sum() / chance.sum() >= 0.95
 
 
-@pytest.mark.parametrize("truth", [-30, -4, 0, 3, 25])
-def test_signed_figures_are_shown_by_their_size(truth: int) -> None:
-    draws = np.arange(-80, 81)
-    values = (draws + truth)[np.abs(draws + truth) >= 5].astype(float)
-    chance = ONE.pmf(values - truth)
-    low, high = Selected(tail(([1], [1], ONE)), 5, 0.95, signed=True).intervals(values)
-    assert chance[(low <= truth) & (truth <= high)].sum() / chance.sum() >= 0.95 - 1e-6
-
-
 @pytest.mark.parametrize(
     "terms",
     [

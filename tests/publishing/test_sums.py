@@ -231,6 +231,29 @@ def test_people_cost_their_epsilon_whatever_one_person_does(account):
     assert ledger.spent == 1
 
 
+def test_a_record_that_becomes_another_persons_costs_both_of_them_their_epsilon():
+    one = sf.people("user", cells=1)  # all of ε is spent on one cell of one person
+    plan = sf.plan(sf.policy(LINE, hide=sf.move(2), values=one), sf.ranges(), epsilon=1)
+    hide = sf.move(2, of="place") | sf.change("user")
+    ledger = sf.Ledger.create("budget.db", epsilon=10, hide=hide, unit="record")
+    plan.publish(sf.count(trips(), LINE, values=one), ledger=ledger)
+    assert ledger.spent == 2
+    person = sf.Ledger.create("persons.db", epsilon=10, hide=hide, unit="person", max_per_entity=9)
+    with pytest.raises(sf.PolicyMismatch, match=r"'user' changes, which tells people apart.*Nothing was drawn"):
+        plan.publish(sf.count(trips(), LINE, values=one), ledger=person)
+    assert person.spent == 0
+
+
+def test_a_promise_about_people_is_about_a_person_in_all_cells_that_are_counted():
+    """A file could else claim a third of what it spends on a person who is counted in three cells."""
+    release = sf.plan(sf.unbounded(LINE), sf.ranges(), epsilon=2, values=USERS).publish(
+        sf.count(trips(), LINE, values=USERS)
+    )
+    for less in ({"max_per_entity": 1, "epsilon": 1}, {"unit": "record", "max_per_entity": None, "epsilon": 1}):
+        with pytest.raises(sf.InvalidInput, match=r"about a person in up to 2 cells\. Use unit='person' and m"):
+            replace(release.guarantee, **less)
+
+
 # ---------------------------------------------------------------- people
 
 
@@ -493,3 +516,13 @@ def test_a_statement_says_what_is_published_of_whom():
     assert "One person, who is counted in at most 2 cells" in told
     assert "Unit: Unit:" not in release.guarantee.describe()
     assert release.statement().figures["units"] is None
+
+
+def test_the_guarantee_says_what_a_change_of_the_value_does_not_hide():
+    said = planned().guarantee.describe()
+    assert "its fare becomes any other" in said
+    assert "A record without a fare is none: that one has a value at all is not hidden by a change of it." in said
+    assert "No step changes its place: which a record has is not hidden." in (
+        planned(hide=sf.change("fare"), public=["place"]).guarantee.describe()
+    )
+    assert "without a fare" not in planned(hide=sf.anything()).guarantee.describe()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,21 +11,6 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 120_000
 """Milliseconds after which something is taken to never happen: a limit for failures, nothing waits that long."""
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
-FLAGS += ["--disable-background-networking", "--disable-component-update"]
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """The browser, for all tests of a session."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-    program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("needs Chromium, which is not installed here")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=program, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 class Opened:

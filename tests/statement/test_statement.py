@@ -314,3 +314,18 @@ def test_every_kind_of_release_has_a_statement(account, made):
     statement = made().statement()
     assert statement["promise"].text and statement["mechanism"].facts
     Page(statement.to_html())
+
+
+def test_sums_and_people_are_called_what_they_are():
+    """A public sum of fares is no number of records, and a step of a record is many units of a sum."""
+    fares = sf.amounts("fare", clip=(0, 10), step=1)
+    policy = sf.policy(LINE, hide=sf.move(1), values=fares, public=["fare"])
+    sums = sf.plan(policy, sf.histogram(), epsilon=1).publish(np.arange(12)).statement()
+    assert sums.figures["units"] is None
+    assert dict(sums["published"].facts)["What"].startswith("estimated sums of 'fare', each cut to [0, 10]")
+    assert dict(sums["mechanism"].facts)["Spends at most"] == "ε = 1 a step: 10 units of the sums, each at ε = 0.1"
+    users = sf.people("user", cells=3)
+    plan = sf.plan(sf.unbounded(LINE), sf.histogram(), epsilon=3, values=users)
+    people = plan.publish(sf.Counts(np.arange(12), LINE, max_per_entity=3, counted=users)).statement()
+    assert dict(people["published"].facts)["What"].startswith("estimated distinct people by 'user'")
+    assert dict(people["unit"].facts)["Most cells a person is counted in"] == "3"

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
+from sfumato.promise.window import Window
 from sfumato.release.writing import KEY, digest_of
 
 LINE = sf.Line(0, 12, cells=12)
@@ -251,3 +252,47 @@ def test_words_of_a_stranger_are_shown_and_not_obeyed(here):
     lines = sf.Categories(["a\x1b[31m", "b"], name="mode")
     release = sf.plan(sf.unbounded(lines), sf.histogram(), epsilon=1).publish(np.array([1, 2]))
     assert "\x1b" not in str(sf.verify(release.save("visits.sfumato")))
+
+
+def test_what_noise_tells_of_a_sum_is_of_the_whole_value_of_a_record(here):
+    fares = sf.amounts("fare", clip=(0, 10), step=1)
+    release = sf.plan(sf.unbounded(LINE), sf.histogram(), epsilon=1, values=fares, mechanism="identity").publish(COUNTS)
+    found = sf.verify(release.save("fares.sfumato"))
+    assert "tells at most ε = 1 (10 × 0.1)" in found["noise"].words
+
+
+def test_a_file_cannot_claim_fewer_cells_a_person_than_it_spends_on(here):
+    users = sf.people("user", cells=3)
+    plan = sf.plan(sf.unbounded(LINE), sf.histogram(), epsilon=3, values=users)
+    path = plan.publish(sf.Counts(COUNTS, LINE, max_per_entity=3, counted=users)).save("users.sfumato")
+    assert sf.verify(path).passed
+    rewritten(path, lambda said: said["guarantee"].update(max_per_entity=1, epsilon="1"))
+    found = sf.verify(path)
+    assert found["file"].outcome == "fails"
+    assert "a person in up to 3 cells" in found["file"].words
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"window": Window.of(4000).to_dict()}, "it claims windows of 4000 steps, and the stream has some of 4 steps"),
+        ({"unit": "person", "max_per_entity": 1}, "its unit is person, and that of the stream is record"),
+    ],
+)
+def test_a_step_of_a_stream_promises_what_the_stream_keeps(here, account, change, words):
+    stream = sf.Stream(POLICY, sf.ranges(), epsilon=1, window=4, ledger=account, name="visits")
+    release = stream.publish(0, COUNTS)
+    path = release.save("step.sfumato")
+    assert sf.verify(path, ledger=account)["ledger"].outcome == "holds"
+    rewritten(path, lambda said: said["guarantee"].update(change))
+    found = sf.verify(path, ledger=account)
+    assert (found["file"].outcome, found["ledger"].outcome) == ("holds", "fails")
+    assert words in found["ledger"].words
+
+
+def test_a_release_that_stands_alone_is_no_step_of_a_stream(here, account):
+    path = plan().publish(COUNTS, ledger=account).save("visits.sfumato")
+    claim = {"window": Window.of(7).to_dict(), "window_epsilon": "1/2"}
+    rewritten(path, lambda said: said["guarantee"].update(claim))
+    words = sf.verify(path, ledger=account)["ledger"].words
+    assert "it claims to be a step of a stream, and was charged as a release that stands alone" in words

@@ -394,7 +394,7 @@ function Said({ name, asked, head }: { name: string; asked: Asked; head: string 
         {told.exact ? " exactly" : told.low === null ? "; no interval is known" : `, between ${number(told.low, 4)} and ${number(told.high, 4)}`}
       </p>
       <p class="hint">
-        {told.low !== null && !told.exact && `The records as counted are in there ${Math.round(told.confidence * 100)} times in 100.`}
+        {told.low !== null && !told.exact && `${name === "change" ? "The change of the records" : "The records as counted"} ${name === "change" ? "is" : "are"} in there ${Math.round(told.confidence * 100)} times in 100.`}
         {told.cut_share > 0 && ` ${Math.max(1, Math.round(told.cut_share * 100))} % of the estimate lies in cells that the outline cuts.`}
       </p>
       {asked.number === chosen.value && told.python && <Code text={told.python} label={`the question about ${asked.kind} ${asked.number} in Python`} />}

@@ -44,7 +44,7 @@ Keys = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Any key of a publication file, such as domain.place.shape=[64,64]. Where no option here has its name, "
-        "--KEY VALUE says the same: --hide, --public, --theta, --mechanism, --dataset, --label, --outside, --key, …",
+        "--KEY VALUE says the same: --hide, --public, --theta, --values, --mechanism, --dataset, --label, --outside, …",
     ),
 ]
 Cut = Annotated[

@@ -23,6 +23,11 @@ report for the operator's eyes.
     hushing      engines' errors without what they quote
     expression   the cell of a record as one expression for every engine
     stages       its steps on each kind of axis
+    spark        frames of Spark, and labels on it
+    spark_count  counting on it
+    spark_partition  what its workers do with their part of the records
+    spark_failures   what goes wrong on it, in our words
+    spark_logs   its loggers, silent while it counts
     native       counting inside the engine of the frame
     located      the cell of every record, one by one
     place        from a batch of columns to the cells of its records

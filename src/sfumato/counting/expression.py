@@ -76,7 +76,7 @@ def _value(axis: Axis, column: str, kind: nw.dtypes.DType, frame: Frame) -> nw.E
     value = nw.col(column)
     if axis.reads == "times":
         return value.cast(nw.Int64)
-    if not isinstance(axis, Labels):
+    if not isinstance(axis, Labels) or isinstance(kind, nw.Float64):  # on Spark a join has found the positions
         return value.cast(nw.Float64)
     if axis.kind is str:
         value = value.cast(nw.String)

@@ -23,6 +23,7 @@ from sfumato.counting.arrow import private_reader, private_table
 from sfumato.counting.columns import Field, check_columns
 from sfumato.counting.geometries import crs_in_arrow, crs_in_duckdb, refuse_others
 from sfumato.counting.hushing import hushed
+from sfumato.counting.spark import is_spark, private_spark
 from sfumato.counting.sql import WIDE, as_double, column_list, is_number, quoted
 from sfumato.counting.streams import arrow_reader
 from sfumato.counting.ticks import check_kind, is_time, of_duckdb, of_polars
@@ -106,6 +107,8 @@ def private_frame(frame: Frame, fields: Sequence[Field], database: Database) -> 
 
     check_engine(frame)
     engine, native = frame.implementation, frame.to_native()
+    if is_spark(frame):
+        return private_spark(native, fields)
     needed = tuple(dict.fromkeys(field.column for field in fields))
     if engine.is_duckdb():
         column_list(list(native.columns), needed, folded=True)

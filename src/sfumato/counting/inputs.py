@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.counting.columns import Field, check_columns
 from sfumato.counting.hushing import hushed
+from sfumato.counting.spark import from_pandas_on_spark
 from sfumato.counting.sql import column_list
 from sfumato.counting.ticks import of_numpy
 from sfumato.errors import InvalidInput
@@ -73,7 +74,7 @@ def open_view(data: Any, fields: Sequence[Field], database: Database) -> View:
         unreadable = () if not view.unreadable else (view.frame.columns[-1],)
         private = frames.private_relation(view.frame, names, keep=unreadable)
         return View(private, view.unreadable, view.advice, tuple(fields), view.crs)
-    data = _arrays(data, fields) if isinstance(data, Mapping) else data
+    data = _arrays(data, fields) if isinstance(data, Mapping) else from_pandas_on_spark(data)
     frame = nw.from_native(frames.without_duplicates(data, fields), pass_through=True)
     if isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
         crs = frames.crs_of_frame(frame, fields)

@@ -121,7 +121,7 @@ class Keyed:
         """
         parts = [*self.kept([Records(persons, cells, values)])]
         if not parts:
-            return Kept(cells, values, 0, 0)
+            return Kept(cells[:0], None if values is None else values[:0], 0, 0)
         said = None if values is None else np.concatenate([part.values for part in parts if part.values is not None])
         cut, persons_cut = (sum(getattr(part, name) for part in parts) for name in ("cut", "persons_cut"))
         return Kept(np.concatenate([part.cells for part in parts]), said, cut, persons_cut)

@@ -54,8 +54,16 @@ def count_native(
 
     Where a value is summed, `domain` is the one that records are placed in, and the group-by tells cell and value.
     """
-    tally = empty_tally(domain) if summed is None else summed.tally()
-    grouped = hushed("The records could not be counted", lambda: _grouped(view, domain), view.advice)
+    _zeros(domain, summed)  # or a refusal
+    grouped = hushed("The records could not be counted", lambda: grouped_keys(view, domain), view.advice)
+    return from_keys(grouped, view, domain, drop=drop, summed=summed)
+
+
+def from_keys(
+    grouped: Any, view: View, domain: Domain, *, drop: bool, summed: Summed | None = None
+) -> tuple[NDArray[np.int64], CountReport]:
+    """The same of a table of keys and how many rows have them."""
+    tally = _zeros(domain, summed)
     keys, records = _whole_numbers(grouped["key"]), _whole_numbers(grouped["records"])
     if (keys == 2 * domain.size).any() and not drop:
         raise InvalidInput(unknown_label(" or ".join(a.name for a in domain.axes if a.reads == "labels")))
@@ -74,7 +82,7 @@ def count_native(
     )
 
 
-def _grouped(view: View, domain: Domain) -> Any:
+def grouped_keys(view: View, domain: Domain) -> Any:
     """An Arrow table of keys and how many rows have them."""
     import narwhals as nw
 
@@ -97,3 +105,7 @@ def _add(tally: NDArray[np.int64], keys: NDArray[np.int64], records: NDArray[np.
 
 def _whole_numbers(column: Any) -> NDArray[np.int64]:
     return fixed_width(column.cast("int64").combine_chunks(), np.int64)
+
+
+def _zeros(domain: Domain, summed: Summed | None) -> NDArray[np.int64]:
+    return empty_tally(domain) if summed is None else summed.tally()

@@ -19,6 +19,8 @@ from sfumato.counting.native import count_native, is_dear, refuse_dear
 from sfumato.counting.person_cells import PersonCells
 from sfumato.counting.points import is_geographic, unfolded
 from sfumato.counting.progress import Progress, advancing
+from sfumato.counting.spark import is_spark
+from sfumato.counting.spark_count import count_spark
 from sfumato.counting.summed import person_of, summed_by
 from sfumato.counting.tally import in_other_box
 from sfumato.domain import Domain
@@ -71,12 +73,13 @@ def count(
 ) -> Counts:
     """Count the records of ``data`` in the cells of ``domain``. The result is private; give it to ``plan.publish``.
 
-    ``data`` is a path to Parquet or CSV files (or a glob, a directory, a list), a pandas, Polars, Dask or PySpark
-    frame, an Arrow table, stream, dataset or scanner, a DuckDB relation, or an Ibis table. Columns are found by their
-    names as they are written, in each file by itself; of CSV files the entity is the text that is written (``7``,
-    ``007`` and ``7.0`` are three), and a coordinate that cannot be read is no record. A folder named ``column=value``
-    gives a column to the Parquet files in it that have none of that name, and never replaces one. A path that exists is
-    that path; patterns and folders leave out what begins with a dot or an underscore. A dict of arrays will do as well.
+    ``data`` is a path to Parquet or CSV files (or a glob, a directory, a list), a pandas, Polars, Dask or PySpark frame
+    (classic, Connect, ``pyspark.pandas``), an Arrow table, stream, dataset or scanner, a DuckDB relation, or an Ibis
+    table. Columns are found by their names as they are written, in each file by itself; of CSV files the entity is the
+    text that is written (``7``, ``007`` and ``7.0`` are three), and a coordinate that cannot be read is no record. A
+    folder named ``column=value`` gives a column to the Parquet files in it that have none of that name, and never
+    replaces one. A path that exists is that path; patterns and folders leave out what begins with a dot or an
+    underscore. A dict of arrays will do as well.
 
     *Columns.* One keyword an axis, by the axis's name: ``x="lon", y="lat", t="pickup", mode="kind"``; by default a
     column has its axis's name. ``columns={"axis": "column"}`` takes any name, also those that are keywords here or no
@@ -125,8 +128,9 @@ def count(
 
     ``engine="numpy"`` brings the needed columns here batch by batch, in memory that does not grow with the
     data; ``"native"`` runs one expression and a group-by in the engine of the frame. Both give the same
-    counts. By default lazy frames (Polars, PySpark) stay where they are, and the rest is streamed; times of Dask,
-    PySpark and Ibis come here first.
+    counts. By default lazy frames (Polars, PySpark) stay where they are, and the rest is streamed; times of Dask
+    and Ibis come here first. Records of Spark never do: ``"numpy"``, persons, places and tables run on its workers,
+    which then need this package; a failing job is told in our words, and Spark's logs are silent meanwhile.
     ``progress`` is True for a bar on standard error, or a function of (rows done, rows in all). ``source`` replaces the
     operating system's randomness in the choice by entity, in tests only: whoever knows the seed knows the choice.
 
@@ -172,7 +176,13 @@ def count(
                 "was counted. Leave engine= out: the needed columns are then brought here, batch by batch."
             )
         stays = layout is None and entity is None and _stays(view.frame, read)
-        if engine == "native" or (engine is None and stays):
+        if is_spark(view.frame):
+            with advancing(progress, None) as advance:
+                tally, report = count_spark(
+                    view, domain, drop=drop, choice=choice, tables=layout, summed=summed, engine=engine
+                )
+                advance(report.rows or 0)
+        elif engine == "native" or (engine is None and stays):
             tally, report = count_native(view, read, drop=drop, summed=summed)
         else:
             stream = Batches(view, read, database, entity=entity)

@@ -84,8 +84,8 @@ def _round(axis: Round, i: int) -> _Steps:
     guessed = (shown / length).floor().cast(nw.Int64).alias(f"g{i}")
     number = _corrected(shown, guess, nw.lit(length)).cast(nw.Float64).alias(f"s{i}")
     count = nw.col(f"s{i}")
-    cell = count - _whole(count, axis.cells) * axis.cells if axis.turn.even else _month(count)
-    return [[read], [guessed], [number]], cell, nw.lit(False)
+    more, cell = ([], count - _whole(count, axis.cells) * axis.cells) if axis.turn.even else _month(count, i)
+    return [[read], [guessed], [number], *more], cell, nw.lit(False)
 
 
 def _corrected(number: nw.Expr, guess: nw.Expr, length: nw.Expr) -> nw.Expr:
@@ -106,14 +106,18 @@ def _whole(number: nw.Expr, divisor: int) -> nw.Expr:
     return (number / float(divisor)).floor().cast(nw.Float64)
 
 
-def _month(days: nw.Expr) -> nw.Expr:
+def _month(days: nw.Expr, i: int) -> tuple[list[list[nw.Expr]], nw.Expr]:
     """The month, from 0, of days since 1970, in the calendar that begins in March and repeats after 400 years."""
+    day, year, from_march = (nw.col(f"{letter}{i}") for letter in "dym")
     since = days + 719_468.0
-    day = since - _whole(since, 146_097) * 146_097.0
-    year = _whole(day - _whole(day, 1460) + _whole(day, 36_524) - _whole(day, 146_096), 365)
+    years = day - _whole(day, 1460) + _whole(day, 36_524) - _whole(day, 146_096)
     of_year = day - (year * 365.0 + _whole(year, 4) - _whole(year, 100))
-    from_march = _whole(of_year * 5.0 + 2.0, 153)
-    return from_march + 2.0 - (from_march >= 10.0).cast(nw.Float64) * 12.0
+    steps = [
+        [(since - _whole(since, 146_097) * 146_097.0).alias(f"d{i}")],
+        [_whole(years, 365).alias(f"y{i}")],
+        [_whole(of_year * 5.0 + 2.0, 153).alias(f"m{i}")],
+    ]
+    return steps, from_march + 2.0 - (from_march >= 10.0).cast(nw.Float64) * 12.0
 
 
 def _sum(parts: Sequence[nw.Expr], nothing: nw.Expr) -> nw.Expr:

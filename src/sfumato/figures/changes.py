@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.figures.bounds import Bounds, quotient
-from sfumato.figures.combined import Sum, law_of
+from sfumato.figures.combined import Sum, law_of, require_alike
 from sfumato.figures.reading import Reading, require_apart
 from sfumato.figures.sheet import Sheet, shaped
 from sfumato.release.answer import Answer
@@ -190,17 +190,13 @@ def percent_change(new: Any, old: Any) -> PercentChange | PercentChanges:
     if not (isinstance(new, Answer) and isinstance(old, Answer)):
         return PercentChange(new, old)
     pair = [law_of(answer) for answer in (new, old)]
+    require_alike(new, old)
     pair[0].plus(pair[1])  # refuses what has no joint law
     plain = [one.terms[0][1] for one in pair if len(one.terms) == 1 and one.terms[0][0] == 1 and one.constant == 0]
     if len(plain) < 2:
         raise InvalidInput(
             "percent_change compares what releases answer, and one of these was computed from answers. Nothing was "
             "computed. Ask the releases for both figures."
-        )
-    if (new.confidence, new.cut, plain[0].shape) != (old.confidence, old.cut, plain[1].shape):
-        raise InvalidInput(
-            "new and old were asked with another confidence or cut, or for other groups. Nothing was computed. Ask "
-            "both alike."
         )
     found = quotient(plain[0], plain[1], new.confidence, new.cut or "bracket")
     promises = [str(one.release.guarantee) for one in plain]

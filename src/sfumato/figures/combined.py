@@ -136,7 +136,7 @@ def added(one: Answer, other: Any, sign: float = 1.0) -> Any:
     """one + sign·other, for answers and numbers."""
     if isinstance(other, Answer):
         laws = law_of(one), law_of(other)
-        _require_alike(one, other)
+        require_alike(one, other)
         return laws[0].plus(laws[1].times(sign)).answer(one)
     number = _number(other)
     if number is None:
@@ -172,7 +172,7 @@ def law_of(answer: Answer) -> Sum:
     return told if isinstance(told, Sum) else Sum(((1.0, Reading(*told)),))
 
 
-def _require_alike(one: Answer, other: Answer) -> None:
+def require_alike(one: Answer, other: Answer) -> None:
     """The same shape, groups, confidence and way to read cut cells."""
     if np.shape(one.value) != np.shape(other.value):
         raise InvalidInput(

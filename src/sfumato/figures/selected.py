@@ -6,8 +6,6 @@ then. The interval here is the set of all t at which y is not among the rarest v
 shown*: P[Y ≥ y | Y ≥ τ] and P[Y ≤ y | Y ≥ τ] are both more than half of what may be missed. So for every t it misses at
 most as often as is said among the cases in which there is something to see; for a t that has a chance below one in a
 thousand million of being shown, that is not computed.
-
-Where changes are shown, of either sign, |y| ≥ τ takes the place of y ≥ τ.
 """
 
 from __future__ import annotations
@@ -29,24 +27,20 @@ _STRETCH = 1 / 32
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """The law of a figure under a threshold; with `signed`, of one that may be below zero and is shown by its size."""
+    """The law of a number of records under a threshold."""
 
     tail: Tail
     threshold: float
     confidence: float
-    signed: bool = False
 
     def intervals(self, values: Floats) -> tuple[Floats, Floats]:
         """The ends for figures that are shown."""
         if self.tail.deviation == 0:
             return values, values
-        sign = np.where(values < 0, -1.0, 1.0) if self.signed else np.ones(len(values))
-        size = sign * values
         # Far above the threshold an interval is that of a smaller figure, moved.
-        beyond = np.floor(np.maximum(size - self._far, 0.0))
-        low, high = self._within(size - beyond)
-        low, high = low + beyond, high + beyond
-        return np.where(sign > 0, low, -high), np.where(sign > 0, high, -low)
+        beyond = np.floor(np.maximum(values - self._far, 0.0))
+        low, high = self._within(values - beyond)
+        return low + beyond, high + beyond
 
     @property
     def _rare(self) -> float:
@@ -95,20 +89,16 @@ class Selected:
             low[at : at + step] = np.where(some, start[first], lowest)
             high[at : at + step] = np.where(some, stop[last], np.maximum(y[:, 0], lowest))
         # Below the truths that were looked at the figure has the same law as at the lowest.
-        least = -np.inf if self.signed else 0.0
-        return np.where(low <= lowest, least, low), high
+        return np.where(low <= lowest, 0.0, low), high
 
     def _truths(self, figures: Floats) -> tuple[Floats, Floats]:
         """Whole numbers, or stretches of them, from the first that is shown now and then to beyond the last figure."""
         most = np.floor(figures.max() + self._quantile((1 - self.confidence) / 8)) + 1
-        first = -most if self.signed else max(np.floor(self.threshold - self._rare), 0.0)
+        first = max(np.floor(self.threshold - self._rare), 0.0)
         wide = np.floor(_STRETCH * self.tail.deviation) if most - first > _MANY else 0.0
         start = np.arange(first, most + 1, wide + 1)
         return start, start + wide
 
     def _shown(self, start: Floats, stop: Floats) -> tuple[Floats, Floats]:
         """(at least, at most) the chance that a figure is shown, for truths in each stretch."""
-        least, most = self.tail.least(self.threshold - start), self.tail.most(self.threshold - stop)
-        if self.signed:
-            least, most = least + self.tail.least(self.threshold + stop), most + self.tail.most(self.threshold + start)
-        return least, np.minimum(most, 1.0)
+        return self.tail.least(self.threshold - start), self.tail.most(self.threshold - stop)

@@ -37,6 +37,10 @@ most m records, those that come and those that go included, and each moves along
    unit person r, and one of unit record r·k.
 6. k < m and G has an edge to ⊥: one of m records going may bring another into the count, as in 3, for up
    to k records at once. Refused.
+
+**Distinct people** (`sfumato.counting.person_cells`): a release promises ε for whatever happens to one person's
+records, which is the cost in accounts of either unit. Where the account hides that a record becomes another person's,
+two people change: twice its ε for one record, and for a person refused.
 """
 
 from __future__ import annotations
@@ -48,6 +52,7 @@ from sfumato.errors import InvalidInput, PolicyMismatch
 from sfumato.policies import Policy, exchange_rate, price
 from sfumato.promise.unit import Unit
 from sfumato.relations import Record
+from sfumato.values import People
 
 
 def replacement(policy: Policy, unit: Unit) -> int:
@@ -108,6 +113,15 @@ def record_rate(
     which records were left out before they were counted, and those whose bounds they lay beyond.
     """
     rate = price(record, release_policy.on_records, {*filtered, *dropped})
+    people = release_policy.values
+    if isinstance(people, People) and any(rule.of == people.column for rule in record.relation.rules):
+        rate *= 2  # it leaves one person and comes to another one, and each of them is covered by ε once
+        if account_unit.name == "person":
+            raise PolicyMismatch(
+                f"the account is about a person and hides that {people.column!r} changes, which tells people apart in "
+                "this release: the records of one person may become those of many. Nothing was drawn or recorded. Use "
+                "an account of unit 'record', or one that does not hide it."
+            )
     if release_unit.max_per_entity is not None and any(map(record.changes, filtered)):
         rate = max(rate, _finite_diameter(release_policy))
     return _in_units(rate, account_unit, release_policy, release_unit, vanishes=record.may_vanish)

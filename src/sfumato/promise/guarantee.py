@@ -30,6 +30,7 @@ from sfumato.promise.cost import replacement
 from sfumato.promise.unit import Unit, UnitName, unit_of
 from sfumato.promise.window import Window
 from sfumato.reading import visible
+from sfumato.values import People
 
 SAMPLER_SLACK = Fraction(1, 2**100)
 
@@ -83,11 +84,22 @@ class Guarantee:
                 f"replacement={factor} is for promises about one record on counts that were bounded for each person, "
                 "under a policy that lets records come and go. Leave it out."
             )
+        self._require_people(checked)
         object.__setattr__(self, "replacement", factor)
         object.__setattr__(self, "epsilon", Epsilon(positive_fraction(self.epsilon, "epsilon")))
         object.__setattr__(self, "window_epsilon", self._checked_window())
         object.__setattr__(self, "max_per_entity", checked.max_per_entity)
         object.__setattr__(self, "slack", slack)
+
+    def _require_people(self, unit: Unit) -> None:
+        """Distinct people: the promise is about a person, in as many cells as one of them is counted in."""
+        counted = self.policy.values
+        if isinstance(counted, People) and unit != Unit("person", counted.cells):
+            raise InvalidInput(
+                f"unit={unit.name!r} with max_per_entity={unit.max_per_entity} does not go with {counted.to_text()}: "
+                f"what is promised there is about a person in up to {counted.cells} cells. Use unit='person' and "
+                f"max_per_entity={counted.cells}."
+            )
 
     def _checked_window(self) -> Epsilon | None:
         """The ε of every window, exact; it belongs to a window, and no release of a stream has spent more."""

@@ -283,6 +283,9 @@ def _known_of_values(policy: Policy) -> Iterator[str]:
         stays = [name for name in (*(f.name for f in policy.domain.factors), values.name) if name not in named]
         if stays:
             yield f"No step changes its {' and '.join(stays)}: which a record has is not hidden."
+        if values.name in named:
+            none = f"A record without a {values.name} is none"
+            yield f"{none}: that one has a value at all is not hidden by a change of it."
 
 
 def _multiple(epsilon: Fraction, steps: float) -> str:

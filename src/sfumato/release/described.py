@@ -64,8 +64,13 @@ def spent_by(mechanism: Mechanism, guarantee: Guarantee) -> Fraction:
     """What a mechanism spends on all that a guarantee hides at once: on each of a person's records, and of each on as
     many steps of one unit as a change takes.
     """
+    return mechanism.epsilon * steps_hidden(guarantee)
+
+
+def steps_hidden(guarantee: Guarantee) -> int:
+    """How many steps of one unit all that a guarantee hides at once comes to."""
     changes = (guarantee.max_per_entity or 1) if guarantee.unit == "person" else guarantee.replacement
-    return mechanism.epsilon * changes * guarantee.policy.units
+    return changes * guarantee.policy.units
 
 
 def _rebuilt(path: str | Path, description: dict[str, Any]) -> tuple[Guarantee, Mechanism]:

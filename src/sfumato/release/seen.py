@@ -18,6 +18,7 @@ from sfumato.release.answering import every_cell
 from sfumato.release.asking import Asked
 from sfumato.release.brackets import check_estimate
 from sfumato.release.by_tables import ByTables
+from sfumato.release.intervals import check_confidence
 from sfumato.release.nonnegative import non_negative
 from sfumato.release.public import PublicTotals
 from sfumato.release.view import View
@@ -108,7 +109,7 @@ class Seen:
 
     def _clipped_cells(self, confidence: float) -> Answer:
         """The cells with ends cut to what a number of records can be, as `answer` has them."""
-        found, public = every_cell(self._view, confidence), self._view.public
+        found, public = every_cell(self._view, check_confidence(confidence)), self._view.public
         least, most = public.least, public.most_of_cells() * self._unit
         return replace(found, low=np.clip(found.low, least, most), high=np.clip(found.high, least, most))
 

@@ -151,9 +151,10 @@ def _promise(guarantee: Guarantee) -> Section:
 
 def _unit(guarantee: Guarantee) -> Section:
     bound = guarantee.max_per_entity
+    counted = "cells a person is counted in" if guarantee.policy.covers_persons else "records counted of a person"
     facts = [
         ("Unit of privacy", str(guarantee.protects)),
-        ("Most records counted of a person", "no bound" if bound is None else str(bound)),
+        (f"Most {counted}", "no bound" if bound is None else str(bound)),
     ]
     if guarantee.replacement > 1:
         facts.append(("Factor for records that take another's place", str(guarantee.replacement)))
@@ -184,7 +185,11 @@ def _standard(guarantee: Guarantee) -> Iterator[str]:
 
 def _mechanism(release: Release) -> Section:
     mechanism = release.mechanism
-    facts = [("Mechanism", mechanism.describe()), ("Spends at most", f"ε = {text(mechanism.epsilon)} a step")]
+    units, step = release.guarantee.policy.units, text(mechanism.epsilon)
+    spends = f"ε = {step} a step"
+    if units > 1:
+        spends = f"ε = {text(mechanism.epsilon * units)} a step: {units:,} units of the sums, each at ε = {step}"
+    facts = [("Mechanism", mechanism.describe()), ("Spends at most", spends)]
     if mechanism.linear is not None:
         laws = sorted({law.rate for law, _ in mechanism.linear.noises(None)})
         scales = " and ".join(text(1 / rate) for rate in laws) or "none: nothing has to be hidden"

@@ -6,7 +6,8 @@ Nearest is settled by comparison with the edges half way between, as the cell of
 other. A value that is null or NaN is none: its row is no record. Both bounds are multiples of the step, because a
 record that is not there adds 0, which has to be on the lattice.
 
-Two values less than δ apart become whole numbers at most ⌈δ/step⌉ apart.
+Two values at most δ(1 - 10⁻⁹) apart become whole numbers at most ⌈δ/step⌉ apart: the edges half way between are
+doubles, and the margin pays for their rounding, as it does for places. Where it would not, the policy is refused.
 """
 
 from __future__ import annotations

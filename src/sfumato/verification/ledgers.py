@@ -48,6 +48,8 @@ def _charged(release: Release, account: Ledger) -> Check | None:
         wrong.append("it is under another policy or domain than the one that was charged")
     if first.unit != guarantee.protects:
         wrong.append(f"its unit is {guarantee.protects}, and {first.unit} was charged")
+    if guarantee.window is not None:
+        wrong.append("it claims to be a step of a stream, and was charged as a release that stands alone")
     if wrong:
         return _check("fails", f"{account.where} knows release {release.id}, but {'; '.join(wrong)}")
     level = levels.index(guarantee.loss)
@@ -74,6 +76,10 @@ def _in_a_stream(release: Release, account: Ledger) -> Check | None:
             wrong.append(f"it claims ε = {text(release.guarantee.loss)}, and ε = {text(step.epsilon)} was charged")
         if release.guarantee.window_epsilon not in (None, stream.epsilon):
             wrong.append("it claims another ε for every window")
+        if release.guarantee.window not in (None, stream.window):
+            wrong.append(f"it claims windows of {release.guarantee.window}, and the stream has some of {stream.window}")
+        if release.guarantee.unit != stream.unit:
+            wrong.append(f"its unit is {release.guarantee.unit}, and that of the stream is {stream.unit}")
         if wrong:
             return _check("fails", f"{where} knows release {release.id}, but {'; '.join(wrong)}")
         level = "" if step.level == 0 else f"; the step stands at level {step.level} with ε = {text(step.epsilon)}"

@@ -18,6 +18,7 @@ from sfumato.domain.axis import METRES
 from sfumato.errors import SfumatoError
 from sfumato.exact import text
 from sfumato.release import Release
+from sfumato.release.described import steps_hidden
 from sfumato.verification.verification import Check
 
 # What is computed grows with the cells, of which a file that packs well may have far more than bytes.
@@ -50,8 +51,7 @@ def check_noise(release: Release, size: int) -> Iterator[Check]:
 
 def _noise(release: Release) -> Check:
     guarantee, mechanism = release.guarantee, release.mechanism
-    changes = (guarantee.max_per_entity or 1) if guarantee.unit == "person" else guarantee.replacement
-    changes *= guarantee.policy.units  # of a record whose value is summed
+    steps = steps_hidden(guarantee)
     try:
         found = mechanism.privacy_loss
         ways = ["from what was built"]
@@ -61,8 +61,8 @@ def _noise(release: Release) -> Check:
     if audited is not None:
         found = max(found, audited)
         ways.append("by the auditor, over changes of a record")
-    loss = found * changes
-    much = f"ε = {text(found)}" if changes == 1 else f"ε = {text(loss)} ({changes} × {text(found)})"
+    loss = found * steps
+    much = f"ε = {text(found)}" if steps == 1 else f"ε = {text(loss)} ({steps} × {text(found)})"
     said = f"{mechanism.describe()}: it tells at most {much} of a change that is to be hidden, computed anew"
     said = f"{said} {' and '.join(ways)}; promised is ε = {text(guarantee.epsilon)}"
     return Check(name="noise", outcome="holds" if loss <= guarantee.epsilon else "fails", words=said)

@@ -171,16 +171,19 @@ def answered(release: Release, asked: Mapping[str, Any]) -> dict[str, Any]:
         "cut_share": float(np.broadcast_to(found.cut_share, np.shape(found.value))[cell]),
         "confidence": found.confidence,
         "exact": told["stderr"] == 0 and told["low"] == told["high"],
-        "python": _python(asked, tuple(at)),
+        "python": _python(asked, tuple(at), release.domain),
     }
 
 
-def _python(asked: Mapping[str, Any], by: tuple[str, ...]) -> str:
+def _python(asked: Mapping[str, Any], by: tuple[str, ...], domain: Domain) -> str:
     """The lines that ask the same; with `by` a row for every cell of these axes."""
     lines, given = ["import sfumato as sf"], []
     if asked.get("polygon") is not None:
         lines.append("from shapely.geometry import Polygon")
         given.append(f"Polygon({[tuple(point) for point in asked['polygon']]!r})")
+    elif asked.get("rectangle") is not None and _of_cells(domain):
+        lines.append("from shapely.geometry import box")
+        given.append(f"box{tuple(asked['rectangle'])!r}")
     elif asked.get("rectangle") is not None:
         given.append(repr(tuple(asked["rectangle"])))
     given += [f"by={list(by)!r}"] if by else []
@@ -195,11 +198,16 @@ def _area(domain: Domain, asked: Mapping[str, Any]) -> Any:
     if rectangle is None:
         return None
     ends = [float(end) for end in _numbers(rectangle, 4)]
-    mapped = places(domain)
-    if mapped and len(mapped[0]) == 1:  # hexagons and regions are asked for by polygons
+    if _of_cells(domain):
         x0, y0, x1, y1 = ends
         return _polygon([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
     return tuple(ends)
+
+
+def _of_cells(domain: Domain) -> bool:
+    """Whether the place is hexagons or regions, which are asked for by polygons."""
+    mapped = places(domain)
+    return bool(mapped) and len(mapped[0]) == 1
 
 
 def _polygon(points: Any) -> Any:

@@ -166,7 +166,7 @@ class Jobs:
                     ledger=account,
                     vault=vault,
                     label=publication.account.label,
-                    release_id=claim.intended(account),
+                    release_id=claim.intended(),
                 )
                 job.phase = "writing"
                 deliver(release, file, ledger=budget)
@@ -193,7 +193,10 @@ def place_of(publication: Publication) -> Path:
         raise InvalidInput(f"studio: [output] file is missing: name the file of the release. {NOTHING}")
     if publication.data.path is None:
         raise InvalidInput(f"studio: [data] path is missing: name the data. {NOTHING}")
-    return Path(publication.place(publication.output.file))
+    place = Path(publication.place(publication.output.file))
+    if not place.parent.is_dir():
+        raise InvalidInput(f"studio: [output] file: there is no folder '{place.parent.name}' for it. {NOTHING}")
+    return place
 
 
 def refusal(error: SfumatoError | OSError) -> dict[str, Any]:

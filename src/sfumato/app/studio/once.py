@@ -8,9 +8,9 @@ published. Whoever comes next holds the same lock, reads it and asks the ledger:
 
 - charged, and the file is there: it was published; nothing more is charged.
 - charged, and the release waits in the outbox: it is put where it belongs.
-- charged, and no release was written: the noise of the attempt that was killed has been seen by nobody, so it is drawn
-  again under the same name at no charge, and of the two only this one is ever handed out. With a vault, which may
-  remember the first, that is refused.
+- charged, and no release is there: it is lost. Its noise may lie in a file that was begun, or in one that was moved
+  away, and a second noise for the same charge would tell more than was paid for. The charge stands, and what is
+  published next has another name and a charge of its own.
 - not charged: nothing happened, and it begins anew.
 """
 
@@ -19,7 +19,6 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Collection
 from glob import escape
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +26,6 @@ from typing import Any, Self
 from sfumato.errors import FileFormatError, InvalidInput, SfumatoError
 from sfumato.files import replacing
 from sfumato.ledger import Ledger
-from sfumato.ledger.account import Receipt
 from sfumato.ledger.places import is_file
 from sfumato.locks import FileLock
 from sfumato.promise import Epsilon, Guarantee
@@ -39,32 +37,7 @@ from sfumato.release.outbox import found
 _LONGEST = 4096
 
 
-class OnceLedger(Ledger):
-    """An account that takes the charge for a release that it was charged for already as the one charge it is."""
-
-    def charge(  # type: ignore[override]  # the guarantee alone is charged here
-        self,
-        guarantee: Guarantee,
-        /,
-        *,
-        label: str,
-        release_id: str,
-        filtered: Collection[str] = (),
-        dropped: Collection[str] = (),
-    ) -> Receipt:
-        """Charge, unless that was done: then the receipt of the charge that was."""
-        paid = next((entry for entry in self.history() if entry.release_id == release_id), None)
-        if paid is None:
-            return super().charge(guarantee, label=label, release_id=release_id, filtered=filtered, dropped=dropped)
-        if paid.epsilon != guarantee.loss:
-            raise InvalidInput(
-                f"an earlier attempt was charged at ε = {paid.epsilon}, and this release promises {guarantee.loss}. "
-                "Nothing was drawn. Choose another file for it; the earlier charge stands."
-            )
-        return Receipt(dataset=self.dataset, entry=paid, remaining=self.remaining)
-
-
-def account_of(publication: Publication) -> OnceLedger | None:
+def account_of(publication: Publication) -> Ledger | None:
     """The account that a publication names; None where it says that it wants none."""
     told = publication.account
     if told.ledger is None and not told.without_ledger:
@@ -80,7 +53,7 @@ def account_of(publication: Publication) -> OnceLedger | None:
             f"studio: [account] ledger: there is no ledger {told.ledger}. Nothing was counted, drawn or recorded. Make "
             "one first, with its total."
         )
-    return OnceLedger(where, dataset=told.dataset or "default")
+    return Ledger(where, dataset=told.dataset or "default")
 
 
 class Claim:
@@ -90,7 +63,6 @@ class Claim:
         self._place = place
         self._intent = place.with_name(f".{place.name}.intent")
         self._digest = hashlib.sha256(publication.to_toml().encode()).hexdigest()
-        self._vault = publication.output.vault is not None
         try:
             self._lock = FileLock(place.with_name(f".{place.name}.lock"), timeout=0.0)
         except TimeoutError:
@@ -124,15 +96,14 @@ class Claim:
         if known is None or account is None or account.level(known["release_id"]) is None:
             return None
         waiting = found(known["release_id"], ledger=account.path)
-        if not mine or known["done"] or (self._vault and waiting is None):
+        if not mine or waiting is None:
+            why = "is no longer there" if known["done"] else "was never written"
             raise InvalidInput(
                 f"studio: [output] file: a release was charged for '{self._place.name}' before, as "
                 f"{known['release_id']}, "
-                + ("and is no longer there" if known["done"] else "for another publication, or with a vault")
+                + (f"and {why}: it is not drawn again" if mine else "for another publication")
                 + ". Nothing was counted, drawn or recorded now, and that charge stands. Choose another name."
             )
-        if waiting is None:
-            return None
         release = load(waiting)
         with replacing(self._place) as out:
             out.write(waiting.read_bytes())
@@ -140,13 +111,11 @@ class Claim:
         self.done()
         return release
 
-    def intended(self, account: Ledger | None) -> str:
+    def intended(self) -> str:
         """The name that the release will have: on disk when this returns, before anything is charged."""
-        known = self._read()
-        if known is not None and account is not None and account.level(known["release_id"]) is not None:
-            return str(known["release_id"])
-        self._write({"release_id": secrets.token_hex(16), "digest": self._digest, "done": False})
-        return str((self._read() or {})["release_id"])
+        name = secrets.token_hex(16)
+        self._write({"release_id": name, "digest": self._digest, "done": False})
+        return name
 
     def done(self) -> None:
         """The release is where it was to be."""
