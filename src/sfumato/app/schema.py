@@ -11,13 +11,11 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from sfumato.counting import columnar, delimited
+from sfumato.counting.doubts import ACROSS, UP, words
 from sfumato.counting.files import find_files
 from sfumato.counting.inputs import Database
 from sfumato.errors import InvalidInput
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_ACROSS = frozenset({"lon", "lng", "long", "longitude"})
-_UP = frozenset({"lat", "latitude"})
 _PLAIN = (("x", "y"), ("easting", "northing"))
 _TIMES = frozenset({"t", "time", "timestamp", "datetime", "date", "when", "ts", "at", "started"})
 _PERSONS = frozenset(
@@ -48,7 +46,7 @@ class Column:
     @property
     def words(self) -> tuple[str, ...]:
         """The words of its name: pickupLon and pickup_lon have the same."""
-        return tuple(word.lower() for word in _WORD.findall(self.name))
+        return words(self.name)
 
     @property
     def is_number(self) -> bool:
@@ -114,9 +112,9 @@ def _place(columns: Sequence[Column]) -> tuple[Column, Column] | None:
     """Longitude and latitude, or x and y, of the same thing: pickup_lon goes with pickup_lat."""
     numbers = [column for column in columns if column.is_number]
     for one in numbers:
-        across = _ACROSS & {*one.words}
+        across = ACROSS & {*one.words}
         for other in numbers if across else ():
-            up = _UP & {*other.words}
+            up = UP & {*other.words}
             if up and {*one.words} - across == {*other.words} - up:
                 return one, other
     for first, second in _PLAIN:
