@@ -114,6 +114,7 @@ def _python(block: Block, name: str, names: dict[str, Any]) -> str:
     with contextlib.redirect_stdout(said), warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(?!sfumato)")
+        warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")  # of the pandas beside it
         exec(compile("\n" * block.line + block.code, name, "exec"), names)
     return said.getvalue()
 

@@ -21,7 +21,7 @@ from sfumato.mechanism.forms import Form
 
 ONE = Fraction(1)
 FILES = sorted(Path(auditing.__file__).parent.rglob("*.py"))
-PUBLIC = {"Policy", "Plan", "Mechanism", "OrderMechanism"}  # what users hand in
+PUBLIC = {"Policy", "Plan", "Mechanism", "OrderMechanism", "Amounts"}  # what users hand in
 
 
 def test_every_form_has_its_audit():
