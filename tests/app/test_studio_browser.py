@@ -213,19 +213,23 @@ def test_from_a_file_to_an_explored_release(chromium, folder):
             page.mouse.up()
 
         until(rectangle, page.locator(".answer").first)
+        drawn_by_hand = page.locator(".answer").count()
         page.get_by_label("A rectangle: west, south, east, north").fill("-74.03, 40.7, -73.97, 40.75")
         page.keyboard.press("Enter")
-        page.locator(".answer").nth(1).wait_for()
+        page.locator(".answer").nth(drawn_by_hand).wait_for()
         there = release.answer((-74.03, 40.7, -73.97, 40.75))
-        said = page.locator(".answer").nth(1).inner_text()
+        said = page.locator(".answer").nth(drawn_by_hand).inner_text()
         numbers = [float(one.replace(",", "")) for one in re.findall(r"[\d,]*\d(?:\.\d+)?", said)]
         assert numbers == pytest.approx([there.value, there.low, there.high], rel=5e-4)
-        page.get_by_role("button", name="Polygon", exact=True).click()
-        middle = middle_of(page.locator(".map"))
-        for dx, dy in ((-80, 80), (0, -90), (90, 60)):
-            page.mouse.click(middle[0] + dx, middle[1] + dy)
-        page.keyboard.press("Enter")
-        page.locator(".answer").nth(2).wait_for()
+
+        def polygon():
+            page.get_by_role("button", name="Polygon", exact=True).click()
+            middle = middle_of(page.locator(".map"))
+            for dx, dy in ((-80, 80), (0, -90), (90, 60)):
+                page.mouse.click(middle[0] + dx, middle[1] + dy)
+            page.keyboard.press("Enter")
+
+        until(polygon, page.locator(".answer").nth(drawn_by_hand + 1))
         page.get_by_role("radio", name="Both").check()
         page.get_by_text("Uncertainty: the standard error of every cell").wait_for()
         page.locator(".legend").nth(1).wait_for()
@@ -247,7 +251,7 @@ def test_from_a_file_to_an_explored_release(chromium, folder):
 
 
 def until(act, wanted, tries=8):
-    """Do it again until what is wanted is there: a page that is drawn without a graphics card may be late for a hand."""
+    """Do it again until what is wanted is there: a page drawn without a graphics card may be late for a hand."""
     from playwright.sync_api import TimeoutError as Late
 
     for _ in range(tries):
